@@ -33,7 +33,9 @@ import { createRouter } from "./http/router.ts";
 import { createServerPages } from "./http/server-pages.ts";
 import { defaultLimits, type TransportLimits } from "./http/transport-limits.ts";
 import { startIam } from "./iam/module.ts";
+import { startKeyRotation } from "./iam/tokens/key-rotation.ts";
 import { DatabaseCheck } from "./jobs/database-check.ts";
+import { DiskSpace } from "./jobs/disk-space.ts";
 import { startReleasingPages } from "./jobs/free-pages.ts";
 import { type ConcurrencyLimit, createCallLimit } from "./jobs/limit.ts";
 import { Parsers } from "./jobs/parsers.ts";
@@ -114,12 +116,14 @@ export async function createApp(
   const keys = await installation.openKeys();
   const { bootstrapOwner, pageTokenKey, isFirstStart } = await installation.bootstrap();
   stack.use(startReleasingPages(store, log));
+  stack.use(startKeyRotation({ keys, log, ageMs: config.signingKeyRotationMs }));
 
   const appendListeners = createAppendListeners();
   const memory = new RequestMemory(limits);
   const refused = createRefusalCounter(meter);
   const limit = callLimit ?? createMeteredLimit(config.maxConcurrentCalls, meter, () => refused("concurrent-calls"));
   const callerSlots = createCallerSlots(limits.transfersPerCaller, () => refused("transfers-per-caller"));
+  const disk = stack.use(await DiskSpace.start({ folder: config.dataDir, minFreeBytes: config.minFreeDiskBytes, log }));
   const parsers = stack.use(new Parsers());
   const mail = startMail({ store, clock, log, secrets, settings: config });
   if (mail.worker !== undefined) stack.use(mail.worker);
@@ -146,7 +150,7 @@ export async function createApp(
     registryHost: new URL(config.registryUrl).host,
     names: { profile, baseUrl, subjects: eventSubjects, onAppend: appendListeners.notify },
     pageTokens: createPageTokens(pageTokenKey),
-    frame: createProtocolFrame({ limit, log, callerSlots, metrics: createProtocolMetrics(meter) }),
+    frame: createProtocolFrame({ limit, log, callerSlots, disk, metrics: createProtocolMetrics(meter) }),
     own: (resource) => stack.use(resource),
   };
   const emptyDirectory = createDirectoryEmptying(store);
@@ -165,7 +169,7 @@ export async function createApp(
   const operations = compileOperations(services, implementations, unimplemented);
   const unserved = new UnservedCalls(log, clock);
   const metrics = createCallMetrics(meter, operations);
-  const run = createRun({ ...platform, authenticator: iam.authenticator, limit, requiredTerms, unserved, metrics });
+  const run = createRun({ ...platform, authenticator: iam.authenticator, limit, requiredTerms, unserved, metrics, disk });
   const check = startDatabaseCheck(config, log);
   if (check !== undefined) stack.use(check);
   const health = createHealth(async () => {
@@ -177,7 +181,7 @@ export async function createApp(
   const openapi = createOpenApiHandler({ operations, baseUrl });
   const consoleMounts = config.console ? [createConsole(log)] : [];
   const consolePath = config.console ? CONSOLE_PATH : undefined;
-  const pages = createServerPages({ health, openapi, docs: createDocsHandler(), consolePath });
+  const pages = createServerPages({ health, warning: () => disk.problem(), openapi, docs: createDocsHandler(), consolePath });
   const mounts = [...pages, ...consoleMounts, ...served.flatMap((domain) => domain.mounts ?? [])];
   assertNoneShadowed(
     mounts,

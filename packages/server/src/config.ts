@@ -78,6 +78,10 @@ export interface Config {
   readonly servicePrincipals: ServicePrincipals;
   /** Undefined for a key in the data folder. */
   readonly secretsKey: Uint8Array | undefined;
+  /** 0 for no limit. */
+  readonly minFreeDiskBytes: number;
+  /** 0 for never. */
+  readonly signingKeyRotationMs: number;
   /** Empty to leave the secrets key out of backups. */
   readonly backupPassphrase: string;
   readonly requiredTerms: RequiredTerms;
@@ -320,6 +324,18 @@ export const settings: Settings = {
     isSecret: true,
     doc: "Key that seals secrets in the database, such as client secrets of identity providers, keys of authenticator apps and waiting mails: 32 random bytes in base64 (`openssl rand -base64 32`). Empty: the file `secrets.key` in the data folder, created at the first start. All servers of one database need the same key.",
     parse: (text) => (text === "" ? undefined : secretsKeyFrom(text)),
+  },
+  minFreeDiskBytes: {
+    env: "HOLT_MIN_FREE_DISK",
+    fallback: "536870912",
+    doc: "Bytes of the disk with HOLT_DATA_DIR that stay free. With less free space, calls and uploads that store content are refused with UNAVAILABLE (HTTP 503); reads, deletions, sign-ins and collection go on. `0` writes until the disk is full.",
+    parse: parseInteger(0, Number.MAX_SAFE_INTEGER),
+  },
+  signingKeyRotationMs: {
+    env: "HOLT_SIGNING_KEY_ROTATION",
+    fallback: "720h",
+    doc: "Age at which the key that signs tokens is replaced, such as `720h`. The replaced key stays published for 24 hours, and tokens live for one hour at most. `0` leaves rotation to the command `holtd keys rotate`.",
+    parse: orZero(parseDuration(1000, 10 * 365 * 24 * HOUR_MS)),
   },
   backupPassphrase: {
     env: "HOLT_BACKUP_PASSPHRASE",

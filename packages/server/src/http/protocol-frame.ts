@@ -4,6 +4,7 @@
  * line into the request log. It does not authenticate or authorize: that is the work of the protocol.
  */
 import type { OutgoingHttpHeaders } from "node:http";
+import type { DiskSpace } from "../jobs/disk-space.ts";
 import type { ConcurrencyLimit, Slot } from "../jobs/limit.ts";
 import type { Log } from "../lib/log.ts";
 import { cutOffSoon } from "./body-time.ts";
@@ -51,6 +52,8 @@ export interface ProtocolExchange<State = unknown> {
 export interface Protocol<State> {
   /** The message of the protocol's lines in the request log. */
   readonly name: string;
+  /** Whether requests other than GET, HEAD, OPTIONS and DELETE store content, which needs space on the disk. */
+  readonly storesContent?: boolean;
   /** Must not throw. */
   createState(request: HttpRequest): State;
   /**
@@ -70,6 +73,8 @@ export interface ProtocolFrameOptions {
   readonly limit: ConcurrencyLimit;
   /** Slots for transfers, shared by all protocols. */
   readonly callerSlots: CallerSlots;
+  /** Undefined to store content as long as the disk takes it. */
+  readonly disk?: DiskSpace | undefined;
   readonly log: Log;
   readonly metrics?: ProtocolMetrics | undefined;
 }
@@ -83,6 +88,8 @@ export function createProtocolFrame(options: ProtocolFrameOptions): ProtocolFram
   };
 }
 
+const GROWS_NOTHING: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "DELETE"]);
+
 /** Never rejects. */
 async function handle<State>(
   request: HttpRequest,
@@ -90,12 +97,13 @@ async function handle<State>(
   protocol: Protocol<State>,
   options: ProtocolFrameOptions,
 ): Promise<void> {
-  const { limit, log, metrics } = options;
+  const { limit, disk, log, metrics } = options;
   const started = performance.now();
   const exchange = new Exchange(request, response, protocol, options);
   // Only a request that changes nothing can be refused once its work is done.
   if (response.answer !== undefined) response.answer.mayRefuse = request.method === "GET" || request.method === "HEAD";
   try {
+    if (protocol.storesContent && !GROWS_NOTHING.has(exchange.method)) disk?.assertFor(Number(request.headers["content-length"] ?? 0));
     await protocol.read?.(exchange);
     await limit.run(async (slot) => {
       exchange.slot = slot;

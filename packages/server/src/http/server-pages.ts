@@ -16,6 +16,8 @@ export const PATH_ECHO = "/healthz/path/";
 export interface ServerPagesOptions {
   /** Its `problem` is undefined while the server is ready. */
   readonly health: { problem(): Promise<string | undefined> };
+  /** What a ready server cannot do at the moment; undefined if it can do everything. */
+  readonly warning?: () => string | undefined;
   readonly openapi: RequestHandler;
   /** Serves `/docs` and everything below. */
   readonly docs: RequestHandler;
@@ -23,12 +25,13 @@ export interface ServerPagesOptions {
   readonly consolePath: string | undefined;
 }
 
-export function createServerPages({ health, openapi, docs, consolePath }: ServerPagesOptions): readonly Mount[] {
+export function createServerPages(options: ServerPagesOptions): readonly Mount[] {
+  const { openapi, docs, consolePath } = options;
   return [
     { paths: ["/"], serve: readOnly((request, response) => answerRoot(request, response, consolePath)) },
     { paths: ["/healthz"], serve: readOnly(answerHealthy) },
     { paths: [`${PATH_ECHO}*`], serve: readOnly(answerPath) },
-    { paths: ["/readyz"], serve: readOnly((_request, response) => void answerReady(health, response)) },
+    { paths: ["/readyz"], serve: readOnly((_request, response) => void answerReady(options, response)) },
     { paths: ["/openapi.json"], serve: readOnly(openapi) },
     { paths: ["/docs", "/docs/*"], serve: readOnly(docs) },
   ];
@@ -51,7 +54,17 @@ function answerPath({ url = "" }: HttpRequest, response: HttpResponse): void {
 }
 
 /** Never cached: the answer is about this moment. */
-async function answerReady(health: ServerPagesOptions["health"], response: HttpResponse): Promise<void> {
+async function answerReady({ health, warning }: ServerPagesOptions, response: HttpResponse): Promise<void> {
   const problem = await health.problem();
-  send(response, problem === undefined ? 200 : 503, { type: "text/plain", text: `${problem ?? "ok"}\n` }, { "cache-control": "no-store" });
+  send(
+    response,
+    problem === undefined ? 200 : 503,
+    { type: "text/plain", text: `${problem ?? okWith(warning?.())}\n` },
+    { "cache-control": "no-store" },
+  );
+}
+
+/** A server that cannot write still gets traffic: it serves reads and deletions, and another server may have the same disk. */
+function okWith(warning: string | undefined): string {
+  return warning === undefined ? "ok" : `ok, but ${warning}`;
 }

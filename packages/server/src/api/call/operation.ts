@@ -59,6 +59,8 @@ export interface Operation {
   readonly event: EventRule | undefined;
   /** Whether the handler gets a write handle: true unless all bindings are GET or the handler is a `read` handler. */
   readonly writes: boolean;
+  /** Whether the operation stores more than it removes, so that it is refused while the disk is nearly full. Sign-ins go on. */
+  readonly grows: boolean;
   /** Undefined if the operation is in the list of unimplemented methods. */
   readonly handler: Handler | undefined;
 }
@@ -105,6 +107,9 @@ function compileOperation(method: DescMethod, kind: string, handler: Handler | u
     throw new Error(`${name}: has no handler and is not on the list of unimplemented operations`);
   if (handler !== undefined && isUnimplemented) throw new Error(`${name}: has a handler and is on the list of unimplemented operations`);
   const bindings = compileBindings(method);
+  const access = compileAccess(method);
+  const writes = (bindings.length === 0 || bindings.some((binding) => binding.method !== "GET")) && handler?.kind !== "read";
+  const removes = /^(Delete|BatchDelete|Remove|Revoke|Cancel)/.test(method.name) || bindings.some((binding) => binding.method === "DELETE");
   return {
     name,
     method,
@@ -112,9 +117,10 @@ function compileOperation(method: DescMethod, kind: string, handler: Handler | u
     kind,
     validate: compileValidator(method.input),
     bindings,
-    access: compileAccess(method),
+    access,
     event: compileEvent(method),
-    writes: (bindings.length === 0 || bindings.some((binding) => binding.method !== "GET")) && handler?.kind !== "read",
+    writes,
+    grows: writes && !removes && access.mode !== "self" && access.mode !== "public",
     handler,
   };
 }

@@ -5,6 +5,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import { actorFromPrincipal } from "../../access/actor.ts";
 import type { Store } from "../../db/store.ts";
+import type { DiskSpace } from "../../jobs/disk-space.ts";
 import type { ConcurrencyLimit } from "../../jobs/limit.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { Code, codeName, HoltError, internal, unimplemented } from "../../lib/errors.ts";
@@ -32,6 +33,8 @@ export interface RunDependencies {
   readonly limit: ConcurrencyLimit;
   readonly unserved: UnservedCalls;
   readonly metrics: CallMetrics;
+  /** Undefined to write as long as the disk takes it. */
+  readonly disk?: DiskSpace | undefined;
 }
 
 /** Rejects with HoltError only. Any other error of a handler is logged with its cause and leaves as INTERNAL. */
@@ -97,13 +100,14 @@ async function execute(
   request: Message,
   dependencies: RunDependencies,
 ): Promise<Reply> {
-  const { requiredTerms, clock } = dependencies;
+  const { requiredTerms, clock, disk } = dependencies;
   const { reader } = dependencies.store;
   operation.validate(request);
   await authorize(operation, request, { principal, access }, reader);
   await assertTermsFor(operation, request, requiredTerms, reader);
   const call = { operation, metadata, principal, access, now: clock.now(), db: reader };
   if (handler.kind === "read") return handler.handle(request, call);
+  if (operation.grows) disk?.assertFor();
   const prepared = await handler.prepare?.(request, call);
   return write(call, request, (writeCall) => handler.handle(request, writeCall, prepared), dependencies);
 }

@@ -44,6 +44,26 @@ test("a retired signing key signs nothing and stays published for 24 hours", asy
   assert.ok(!rows.some((row) => row.kid === old.kid));
 });
 
+test("a signing key rotates at its age, once for all servers, and tokens of the old key stay valid meanwhile", async () => {
+  await using world = await createFixture();
+  const servers = [world.keys, await createSigningKeys(world), await createSigningKeys(world)];
+  const old = await world.keys.current();
+  const age = 720 * HOUR;
+  assert.ok((await world.keys.rotateIfOlder(age)) > age - HOUR);
+  world.clock.advance(age - HOUR);
+  const left = await world.keys.rotateIfOlder(age);
+  assert.ok(left > 0 && left <= HOUR, `${left}`);
+  assert.equal((await world.keys.current()).kid, old.kid);
+  world.clock.advance(HOUR);
+  const waits = await Promise.all(servers.map((keys) => keys.rotateIfOlder(age)));
+  assert.ok(waits.every((wait) => wait > age - HOUR));
+  const fresh = await Promise.all(servers.map((keys) => keys.current()));
+  assert.equal(new Set(fresh.map(({ kid }) => kid)).size, 1);
+  assert.notEqual(fresh[0]?.kid, old.kid);
+  assert.equal((await world.keys.jwks()).keys.length, 2);
+  assert.equal((await world.keys.byKid(old.kid))?.kid, old.kid);
+});
+
 test("another server's new signing key is noticed at once by its key ID, and otherwise within 30 seconds", async () => {
   await using world = await createFixture();
   const other = await createSigningKeys(world);

@@ -32,6 +32,11 @@ export interface SigningKeys {
    * hours.
    */
   rotate(): Promise<SigningKey>;
+  /**
+   * Rotates if the current key is at least this old. Servers that do so at once create one key.
+   * @returns in how many milliseconds the key will be so old
+   */
+  rotateIfOlder(ageMs: number): Promise<number>;
   /** Reads the keys from the database again. */
   refresh(): Promise<void>;
 }
@@ -46,6 +51,8 @@ export interface SigningKeysOptions {
 interface KeySet {
   readonly keys: ReadonlyMap<string, SigningKey & { readonly publicJwk: JWK; readonly retireTime: string | null }>;
   readonly current: SigningKey;
+  /** When the current key was created, in milliseconds. */
+  readonly currentSince: number;
   readonly readAt: number;
 }
 
@@ -68,6 +75,13 @@ export async function createSigningKeys({ store, clock, log }: SigningKeysOption
     set = fresh;
   };
   const refresh = (): Promise<void> => (pending ??= reload().finally(() => (pending = undefined)));
+  const replace = async (ageMs: number): Promise<void> => {
+    const row = await generateRow(clock.now());
+    const isNew = await store.transaction((db) => replaceKeys(db, row, { now: clock.now(), ageMs }));
+    // Not `refresh`: a running refresh may have read the table before this commit.
+    await reload();
+    if (isNew) log.info({ kid: row.kid }, "created a new signing key");
+  };
   const isStale = (): boolean => clock.now().getTime() - set.readAt >= MAX_AGE_MS;
   const keepFresh = (): Promise<void> => refresh().catch((error: unknown) => log.warn({ err: error }, "cannot refresh the signing keys"));
   /** The keys, at most 30 seconds old. Older ones stay in use while the database does not answer. */
@@ -95,12 +109,14 @@ export async function createSigningKeys({ store, clock, log }: SigningKeysOption
       return { keys: [...keys.values()].filter((key) => isPublished(key.retireTime, clock.now())).map((key) => key.publicJwk) };
     },
     async rotate() {
-      const row = await generateRow(clock.now());
-      await store.transaction((db) => replaceKeys(db, row, clock.now()));
-      // Not `refresh`: a running refresh may have read the table before this commit.
-      await reload();
-      log.info({ kid: row.kid }, "created a new signing key");
+      await replace(0);
       return set.current;
+    },
+    async rotateIfOlder(ageMs) {
+      const untilDue = () => set.currentSince + ageMs - clock.now().getTime();
+      await refresh();
+      if (untilDue() <= 0) await replace(ageMs);
+      return Math.max(0, untilDue());
     },
   };
 }
@@ -114,11 +130,21 @@ async function createFirstKey(store: Store, clock: Clock): Promise<void> {
   });
 }
 
-async function replaceKeys(db: WriteDb, row: SigningKeyTable, now: Date): Promise<void> {
+interface Replacement {
+  readonly now: Date;
+  /** Keeps a current key that is younger, such as one that another server has just created. */
+  readonly ageMs: number;
+}
+
+async function replaceKeys(db: WriteDb, row: SigningKeyTable, { now, ageMs }: Replacement): Promise<boolean> {
   await lock(db);
+  const since = new Date(now.getTime() - ageMs).toISOString();
+  const current = db.selectFrom("signing_key").select("kid").where("retire_time", "is", null).where("create_time", ">", since);
+  if (ageMs > 0 && (await current.executeTakeFirst()) !== undefined) return false;
   await db.updateTable("signing_key").set({ retire_time: now.toISOString() }).where("retire_time", "is", null).execute();
   await db.deleteFrom("signing_key").where("retire_time", "<", publishedSince(now)).execute();
   await db.insertInto("signing_key").values(row).execute();
+  return true;
 }
 
 /** An insert waits for a concurrent insert of the same name, an update for the holder of the row lock. */
@@ -158,7 +184,8 @@ async function keySetFromRows(rows: readonly SigningKeyTable[], now: Date): Prom
   );
   const current = keys.find((key) => key.retireTime === null);
   if (current === undefined) throw new Error("the database holds no current signing key");
-  return { keys: new Map(keys.map((key) => [key.kid, key])), current, readAt: now.getTime() };
+  const since = rows.find(({ kid }) => kid === current.kid)?.create_time ?? now.toISOString();
+  return { keys: new Map(keys.map((key) => [key.kid, key])), current, currentSince: Date.parse(since), readAt: now.getTime() };
 }
 
 async function importRow(row: SigningKeyTable): Promise<SigningKey> {

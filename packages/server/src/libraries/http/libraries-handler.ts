@@ -19,6 +19,7 @@ export interface LibrariesOptions {
 export function createLibrariesHandler(options: LibrariesOptions): RequestHandler {
   return options.frame({
     name: "libraries",
+    storesContent: true,
     createState: () => undefined,
     serve: (exchange) => serve(exchange, options),
     refuse: ({ response, reportFault }, error) => sendLibraryError(response, error, reportFault),

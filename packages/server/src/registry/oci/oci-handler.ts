@@ -40,6 +40,7 @@ type Exchange = ProtocolExchange<State>;
 export function createOciHandler(options: OciOptions): RequestHandler {
   const protocol: Protocol<State> = {
     name: "registry",
+    storesContent: true,
     createState: () => ({ route: undefined }),
     serve: (exchange) => serve(exchange, options),
     refuse: (exchange, error) => refuse(exchange, error, options),
