@@ -44,6 +44,8 @@ const CODE_OF_STATUS = new Map([
   [504, Code.DeadlineExceeded],
 ]);
 
+const MAX_PLAIN_TEXT = 1000;
+
 export async function restFailureFrom(error: unknown, baseUrl: string): Promise<HoltError> {
   if (error instanceof HoltError) return error;
   if (error instanceof RefusedAnswer) return refusalFrom(error);
@@ -58,13 +60,22 @@ export async function restFailureFrom(error: unknown, baseUrl: string): Promise<
 function refusalFrom({ response, body, requestId }: RefusedAnswer): HoltError {
   const { code, message, details, error, error_description } = parseBody(body);
   const known = typeof code === "number" && code in Code ? (code as Code) : undefined;
-  const text = [message, error_description, error, `the server answered ${response.status} ${response.statusText}`].find(
-    (candidate) => typeof candidate === "string" && candidate !== "",
-  ) as string;
+  const text = [
+    message,
+    error_description,
+    error,
+    plainText(response, body),
+    `the server answered ${response.status} ${response.statusText}`,
+  ].find((candidate) => typeof candidate === "string" && candidate !== "") as string;
   const retryAfter = response.headers.get("retry-after");
   const metadata = retryAfter === null ? undefined : { "retry-after": retryAfter };
   const refusal = new ConnectError(text, known ?? CODE_OF_STATUS.get(response.status) ?? Code.Unknown, metadata, detailsOf(details, error));
   return new HoltError(refusal, response.headers.get("x-request-id") ?? requestId);
+}
+
+/** Libraries answer their clients, such as pip and Maven, with plain text. */
+function plainText(response: Response, body: string): string {
+  return (response.headers.get("content-type") ?? "").startsWith("text/plain") ? body.trim().slice(0, MAX_PLAIN_TEXT) : "";
 }
 
 function parseBody(body: string): ErrorBody {

@@ -25,8 +25,10 @@ export interface RestRequest {
   readonly path: string;
   /** Parameters with a list are repeated. */
   readonly query?: Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** Sent as JSON, unless it is a string, a form or bytes. */
+  /** Sent as JSON, unless it is a string, a form, bytes or a stream of bytes. */
   readonly body?: unknown;
+  /** Replaces that of the client. `Infinity` for transfers that take as long as they take. */
+  readonly timeoutMs?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
 }
@@ -97,21 +99,29 @@ async function sendOnce(options: RestOptions, request: RestRequest, attempt: num
   const headers: Record<string, string> = { "x-request-id": requestId, ...request.headers };
   if (token !== undefined && headers.authorization === undefined)
     headers.authorization = `Bearer ${(await token(request.signal ?? undefined)).token}`;
-  const deadline = AbortSignal.timeout(timeoutMs);
-  const signal = request.signal ? AbortSignal.any([request.signal, deadline]) : deadline;
+  const signal = signalOf(request, timeoutMs);
   const body = bodyOf(request.body);
   if (typeof request.body === "object" && typeof body === "string") headers["content-type"] ??= "application/json";
   const begin = performance.now();
   let status: number | undefined;
   try {
     const url = `${baseUrl.replace(/\/+$/, "")}${path}`;
-    const response = await fetch(url, { method: request.method, headers, signal, redirect: "manual", ...(body !== undefined && { body }) });
+    const init = { method: request.method, headers, signal, redirect: "manual", ...(body !== undefined && { body }) } as const;
+    // Without `duplex`, fetch refuses a stream.
+    const response = await fetch(url, body instanceof ReadableStream ? ({ ...init, duplex: "half" } as RequestInit) : init);
     status = response.status;
     if (!response.ok) throw new RefusedAnswer(response, await response.text(), requestId);
     return response;
   } finally {
     onCall?.({ method: request.method, path, requestId, attempt, durationMs: performance.now() - begin, status });
   }
+}
+
+function signalOf({ signal, timeoutMs }: RestRequest, timeoutOfClient: number): AbortSignal | null {
+  const limit = timeoutMs ?? timeoutOfClient;
+  if (limit === Number.POSITIVE_INFINITY) return signal ?? null;
+  const deadline = AbortSignal.timeout(limit);
+  return signal ? AbortSignal.any([signal, deadline]) : deadline;
 }
 
 function pathOf({ path, query = {} }: RestRequest): string {
@@ -124,7 +134,9 @@ function pathOf({ path, query = {} }: RestRequest): string {
   return text === "" ? path : `${path}${path.includes("?") ? "&" : "?"}${text}`;
 }
 
-function bodyOf(body: unknown): string | URLSearchParams | Uint8Array<ArrayBuffer> | undefined {
-  if (body === undefined || typeof body === "string" || body instanceof URLSearchParams) return body;
+type Body = string | URLSearchParams | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
+
+function bodyOf(body: unknown): Body | undefined {
+  if (body === undefined || typeof body === "string" || body instanceof URLSearchParams || body instanceof ReadableStream) return body;
   return body instanceof Uint8Array ? (body as Uint8Array<ArrayBuffer>) : JSON.stringify(body);
 }

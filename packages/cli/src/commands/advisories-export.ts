@@ -22,7 +22,12 @@ export const verb: Verb = {
     const file = option("file") ?? feed;
     const group = await groupUid(argument("group") || undefined);
     if (file !== "-" && existsSync(file)) await confirm(`Replace ${file}?`);
-    const response = await session().rest.fetch({ method: "GET", path: `/holt/v1/feeds/${group}/${feed}`, signal });
+    const response = await session().rest.fetch({
+      method: "GET",
+      path: `/holt/v1/feeds/${group}/${feed}`,
+      signal,
+      timeoutMs: Number.POSITIVE_INFINITY,
+    });
     await (file === "-" ? writeOut(response) : save(response, file, invocation));
   },
 };

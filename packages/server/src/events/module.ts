@@ -37,7 +37,7 @@ export function startEvents(platform: Platform, { keys }: Iam, settings: EventSe
   );
   appendListeners.add(delivery.wake);
   const redelivery = createRedelivery(store);
-  const collaborators = { ...platform, outboundAllowCidrs, maxSubscriptions, redelivery, onDue: delivery.wake };
+  const collaborators = { ...platform, outboundAllowCidrs, maxSubscriptions, redelivery, webhook, onDue: delivery.wake };
   const subscriptions = subscriptionsService(collaborators);
   return {
     services: [

@@ -13,6 +13,7 @@ import { isAtOrBelow, newUid } from "../../src/lib/uid.ts";
 import { answerOf, type Client, createRestClient, errorOf } from "../harness/clients.ts";
 import { type ServerOptions, startServer } from "../harness/harness.ts";
 import { createDatabase } from "../harness/postgres.ts";
+import { verifyDelivery } from "../harness/verify-delivery.ts";
 import { giveTime, until } from "../harness/wait.ts";
 import { describeWithWorld, startWorld, type World } from "../harness/world.ts";
 
@@ -46,6 +47,64 @@ async function expected(
 async function published({ store }: World): Promise<void> {
   const query = store.reader.selectFrom("outbox").select("seq").where("position", "is", null).limit(1);
   await until(async () => (await query.execute()).length === 0);
+}
+
+describeWithWorld("the signed event feed", (world) => {
+  const { listSignedEvents } = EventsService.method;
+
+  it("contains the events of the feed as requests with the signature of a subscription of the group", async () => {
+    const group = await world.group(world.orgUid);
+    await world.must(GroupsService.method.createGroup, { parent: group, group: { name: "described", description: "für uns" } });
+    await world.group(group);
+    await published(world);
+    const plain = await world.must(listEvents, { parent: group });
+    const signed = await world.must(listSignedEvents, { parent: group });
+    assert.deepEqual(
+      signed.events.map(({ headers }) => headers["Ce-Id"]),
+      plain.events.map(({ id }) => id),
+    );
+    assert.ok(signed.events.length > 1);
+    for (const { headers, body } of signed.events) {
+      const received = { ...EMPTY, headers: lowerCased(headers), body: Buffer.from(body) };
+      const event = await verifyDelivery(received, { issuer: world.baseUrl, group });
+      assert.equal(event.id, headers["Ce-Id"]);
+      const changed = { ...received, body: Buffer.from(`${received.body} `) };
+      await assert.rejects(verifyDelivery(changed, { issuer: world.baseUrl, group }));
+      await assert.rejects(verifyDelivery(received, { issuer: world.baseUrl, group: world.orgUid }));
+    }
+  });
+
+  it("needs the right to subscribe, because a signature must not reach callers who cannot get a delivery", async () => {
+    const group = await world.group(world.orgUid);
+    const { CAP_EVENTS_SUBSCRIPTION_LIST: LIST, CAP_EVENTS_SUBSCRIPTION_CREATE: CREATE } = Capability;
+    const codeFor = async (...capabilities: Capability[]) => {
+      const { token } = await world.robot(group, capabilities);
+      return errorOf(await world.rest.call(listSignedEvents, { parent: group }, token))?.code;
+    };
+    assert.deepEqual([await codeFor(LIST), await codeFor(CREATE)], [Code.PERMISSION_DENIED, Code.PERMISSION_DENIED]);
+    const { token } = await world.robot(group, [LIST, CREATE]);
+    await world.must(listSignedEvents, { parent: group }, token);
+  });
+
+  it("has at most 50 events on a page, and a cursor of its own", async () => {
+    const group = await world.group(world.orgUid);
+    for (let i = 0; i < 51; i++) await world.group(group);
+    await published(world);
+    const first = await world.must(listSignedEvents, { parent: group, pageSize: 200 });
+    assert.deepEqual([first.events.length, first.hasMore], [50, true]);
+    const second = await world.must(listSignedEvents, { parent: group, cursor: first.cursor });
+    assert.deepEqual([second.events.length, second.hasMore], [2, false]);
+    assert.equal(
+      errorOf(await world.rest.call(listEvents, { parent: group, cursor: first.cursor }, world.token))?.code,
+      Code.INVALID_ARGUMENT,
+    );
+  });
+});
+
+const EMPTY = { url: "/", method: "POST", rawHeaders: [], concurrent: 1, status: 0 };
+
+function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
 describeWithWorld("the event feed", (world) => {

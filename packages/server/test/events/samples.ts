@@ -31,6 +31,7 @@ async function subscribe(world: World): Promise<{ uid: string; group: string }> 
 
 export const operationSamples: readonly OperationSample[] = [
   { method: EventsService.method.listEvents, answer: 0 },
+  { method: EventsService.method.listSignedEvents, answer: 0 },
   {
     method: SubscriptionSettingsService.method.updateSubscription,
     event: {

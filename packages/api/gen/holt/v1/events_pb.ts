@@ -15,7 +15,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file holt/v1/events.proto.
  */
 export const file_holt_v1_events: GenFile = /*@__PURE__*/
-  fileDesc("ChRob2x0L3YxL2V2ZW50cy5wcm90bxIHaG9sdC52MSKcAgoFRXZlbnQSCgoCaWQYASABKAkSDAoEdHlwZRgCIAEoCRIOCgZzb3VyY2UYAyABKAkSDwoHc3ViamVjdBgEIAEoCRINCgVncm91cBgFIAEoCRIoCgR0aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglib2R5X3R5cGUYByABKAkSMgoKZXh0ZW5zaW9ucxgIIAMoCzIeLmhvbHQudjEuRXZlbnQuRXh0ZW5zaW9uc0VudHJ5EiUKBGRhdGEYCSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0GjEKD0V4dGVuc2lvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIs0BChFMaXN0RXZlbnRzUmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAoi1GAESEwoGY3Vyc29yGAIgASgJQgPgQQESEgoFdHlwZXMYAyADKAlCA+BBARIuCgVzaW5jZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBARIuCgV1bnRpbBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBARIWCglwYWdlX3NpemUYBiABKAVCA+BBASJWChJMaXN0RXZlbnRzUmVzcG9uc2USHgoGZXZlbnRzGAEgAygLMg4uaG9sdC52MS5FdmVudBIOCgZjdXJzb3IYAiABKAkSEAoIaGFzX21vcmUYAyABKAgy5AEKDUV2ZW50c1NlcnZpY2US0gEKCkxpc3RFdmVudHMSGi5ob2x0LnYxLkxpc3RFdmVudHNSZXF1ZXN0GhsuaG9sdC52MS5MaXN0RXZlbnRzUmVzcG9uc2UiigGKtRgGCgQKAt8LmrUYWQpTTGlzdCB0aGUgZXZlbnRzIG9mIGEgZ3JvdXAgYW5kIGV2ZXJ5dGhpbmcgYmVsb3cgaXQsIG9sZGVzdCBmaXJzdCwgZnJvbSBhIGN1cnNvciBvbi4YASgBgtPkkwIdEhsvaG9sdC92MS9ldmVudHMve3BhcmVudD0qKn1iBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp, file_platform_annotations_annotations]);
+  fileDesc("ChRob2x0L3YxL2V2ZW50cy5wcm90bxIHaG9sdC52MSKcAgoFRXZlbnQSCgoCaWQYASABKAkSDAoEdHlwZRgCIAEoCRIOCgZzb3VyY2UYAyABKAkSDwoHc3ViamVjdBgEIAEoCRINCgVncm91cBgFIAEoCRIoCgR0aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglib2R5X3R5cGUYByABKAkSMgoKZXh0ZW5zaW9ucxgIIAMoCzIeLmhvbHQudjEuRXZlbnQuRXh0ZW5zaW9uc0VudHJ5EiUKBGRhdGEYCSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0GjEKD0V4dGVuc2lvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIs0BChFMaXN0RXZlbnRzUmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAoi1GAESEwoGY3Vyc29yGAIgASgJQgPgQQESEgoFdHlwZXMYAyADKAlCA+BBARIuCgVzaW5jZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBARIuCgV1bnRpbBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBARIWCglwYWdlX3NpemUYBiABKAVCA+BBASJWChJMaXN0RXZlbnRzUmVzcG9uc2USHgoGZXZlbnRzGAEgAygLMg4uaG9sdC52MS5FdmVudBIOCgZjdXJzb3IYAiABKAkSEAoIaGFzX21vcmUYAyABKAgifwoLU2lnbmVkRXZlbnQSMgoHaGVhZGVycxgBIAMoCzIhLmhvbHQudjEuU2lnbmVkRXZlbnQuSGVhZGVyc0VudHJ5EgwKBGJvZHkYAiABKAwaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiYgoYTGlzdFNpZ25lZEV2ZW50c1Jlc3BvbnNlEiQKBmV2ZW50cxgBIAMoCzIULmhvbHQudjEuU2lnbmVkRXZlbnQSDgoGY3Vyc29yGAIgASgJEhAKCGhhc19tb3JlGAMgASgIMt4DCg1FdmVudHNTZXJ2aWNlEtIBCgpMaXN0RXZlbnRzEhouaG9sdC52MS5MaXN0RXZlbnRzUmVxdWVzdBobLmhvbHQudjEuTGlzdEV2ZW50c1Jlc3BvbnNlIooBirUYBgoECgLfC5q1GFkKU0xpc3QgdGhlIGV2ZW50cyBvZiBhIGdyb3VwIGFuZCBldmVyeXRoaW5nIGJlbG93IGl0LCBvbGRlc3QgZmlyc3QsIGZyb20gYSBjdXJzb3Igb24uGAEoAYLT5JMCHRIbL2hvbHQvdjEvZXZlbnRzL3twYXJlbnQ9Kip9EvcBChBMaXN0U2lnbmVkRXZlbnRzEhouaG9sdC52MS5MaXN0RXZlbnRzUmVxdWVzdBohLmhvbHQudjEuTGlzdFNpZ25lZEV2ZW50c1Jlc3BvbnNlIqMBirUYCAoGCgTfC90LmrUYaQpjTGlzdCB0aGUgZXZlbnRzIG9mIGEgZ3JvdXAgYXMgc2lnbmVkIHdlYmhvb2sgcmVxdWVzdHMsIGZvciBhIHJlY2VpdmVyIHRoYXQgdGhlIHNlcnZlciBjYW5ub3QgcmVhY2guGAEoAYLT5JMCJBIiL2hvbHQvdjEvZXZlbnRzL3twYXJlbnQ9Kip9OnNpZ25lZGIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp, file_platform_annotations_annotations]);
 
 /**
  * One event, as subscriptions receive it.
@@ -335,6 +335,114 @@ export const ListEventsResponseSchema: GenMessage<ListEventsResponse, {jsonType:
   messageDesc(file_holt_v1_events, 2);
 
 /**
+ * One event as a request to a sink.
+ *
+ * @generated from message holt.v1.SignedEvent
+ */
+export type SignedEvent = Message<"holt.v1.SignedEvent"> & {
+  /**
+   * Headers of the request, among them Authorization with the token of the delivery.
+   *
+   * @generated from field: map<string, string> headers = 1;
+   */
+  headers: { [key: string]: string };
+
+  /**
+   * The bytes of the body. The token is for exactly these.
+   *
+   * @generated from field: bytes body = 2;
+   */
+  body: Uint8Array;
+};
+
+/**
+ * One event as a request to a sink.
+ *
+ * @generated from message holt.v1.SignedEvent
+ */
+export type SignedEventJson = {
+  /**
+   * Headers of the request, among them Authorization with the token of the delivery.
+   *
+   * @generated from field: map<string, string> headers = 1;
+   */
+  headers?: { [key: string]: string };
+
+  /**
+   * The bytes of the body. The token is for exactly these.
+   *
+   * @generated from field: bytes body = 2;
+   */
+  body?: string;
+};
+
+/**
+ * Describes the message holt.v1.SignedEvent.
+ * Use `create(SignedEventSchema)` to create a new message.
+ */
+export const SignedEventSchema: GenMessage<SignedEvent, {jsonType: SignedEventJson}> = /*@__PURE__*/
+  messageDesc(file_holt_v1_events, 3);
+
+/**
+ * One page of signed events.
+ *
+ * @generated from message holt.v1.ListSignedEventsResponse
+ */
+export type ListSignedEventsResponse = Message<"holt.v1.ListSignedEventsResponse"> & {
+  /**
+   * @generated from field: repeated holt.v1.SignedEvent events = 1;
+   */
+  events: SignedEvent[];
+
+  /**
+   * Cursor of the next page; never empty.
+   *
+   * @generated from field: string cursor = 2;
+   */
+  cursor: string;
+
+  /**
+   * Whether more events were available when the server responded.
+   *
+   * @generated from field: bool has_more = 3;
+   */
+  hasMore: boolean;
+};
+
+/**
+ * One page of signed events.
+ *
+ * @generated from message holt.v1.ListSignedEventsResponse
+ */
+export type ListSignedEventsResponseJson = {
+  /**
+   * @generated from field: repeated holt.v1.SignedEvent events = 1;
+   */
+  events?: SignedEventJson[];
+
+  /**
+   * Cursor of the next page; never empty.
+   *
+   * @generated from field: string cursor = 2;
+   */
+  cursor?: string;
+
+  /**
+   * Whether more events were available when the server responded.
+   *
+   * @generated from field: bool has_more = 3;
+   */
+  hasMore?: boolean;
+};
+
+/**
+ * Describes the message holt.v1.ListSignedEventsResponse.
+ * Use `create(ListSignedEventsResponseSchema)` to create a new message.
+ */
+export const ListSignedEventsResponseSchema: GenMessage<ListSignedEventsResponse, {jsonType: ListSignedEventsResponseJson}> = /*@__PURE__*/
+  messageDesc(file_holt_v1_events, 4);
+
+/**
  * A pull feed of events, for clients that poll instead of receiving webhooks.
  *
  * @generated from service holt.v1.EventsService
@@ -350,6 +458,18 @@ export const EventsService: GenService<{
     methodKind: "unary";
     input: typeof ListEventsRequestSchema;
     output: typeof ListEventsResponseSchema;
+  },
+  /**
+   * List the events of a group and everything below it as the requests that a subscription of the group would get, with
+   * their signatures. For programs that hand them on to a receiver that the server cannot reach, such as one on a
+   * developer's machine. The cursor and the filters are those of ListEvents.
+   *
+   * @generated from rpc holt.v1.EventsService.ListSignedEvents
+   */
+  listSignedEvents: {
+    methodKind: "unary";
+    input: typeof ListEventsRequestSchema;
+    output: typeof ListSignedEventsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_holt_v1_events, 0);

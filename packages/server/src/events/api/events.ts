@@ -1,4 +1,4 @@
-/** The pull feed of events, for readers without a webhook. */
+/** The pull feed of events, plain for readers without a webhook, and signed for receivers that the server cannot reach. */
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import {
   type Event,
@@ -6,7 +6,9 @@ import {
   EventsService,
   type ListEventsRequest,
   ListEventsResponseSchema,
+  ListSignedEventsResponseSchema,
 } from "@holt/api/gen/holt/v1/events_pb.ts";
+import type { Call } from "../../api/call/call.ts";
 import { implement, read } from "../../api/call/implement.ts";
 import { parsePageRequest } from "../../api/resource/list.ts";
 import type { PageTokens } from "../../api/resource/page-token.ts";
@@ -16,32 +18,47 @@ import { invalidArgument, notFound, outOfRange } from "../../lib/errors.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
 import { lastPosition } from "../delivery/publish.ts";
 import { wantedTypes } from "../delivery/type-filter.ts";
+import type { Webhook } from "../webhook/webhook.ts";
 import { type EventRow, endOf, firstKept, readFeed, startOf } from "./event-feed.ts";
 
 export interface EventsCollaborators {
   readonly pageTokens: PageTokens;
   readonly profile: VendorProfile;
+  readonly webhook: Pick<Webhook, "sign">;
 }
 
-export function eventsService({ pageTokens, profile }: EventsCollaborators) {
+/** Signatures of one answer: each takes about a millisecond of a processor. */
+const MAX_SIGNED_EVENTS = 50;
+
+export function eventsService({ pageTokens, profile, webhook }: EventsCollaborators) {
+  async function readPage(request: ListEventsRequest, { db, now, operation }: Call<ReadDb>, maxEvents: number) {
+    const { parent, cursor } = request;
+    const limit = Math.min(parsePageRequest({ pageSize: request.pageSize, skip: 0 }).limit, maxEvents);
+    const { since, until } = timesOf(request);
+    const cursors = createCursors(pageTokens, JSON.stringify([operation.name, parent, request.types.toSorted(), since, until]));
+    const opened = cursor === "" ? undefined : cursors.open(cursor);
+    await assertGroup(db, parent);
+    // Read first: events that get a position later are found from this position on.
+    const last = await lastPosition(db);
+    const after = opened ?? (await startOf(db, since, last));
+    const types = wantedTypes(request.types, profile.eventPrefix);
+    const end = await endOf(db, until, now);
+    const page = await readFeed(db, { parent, types, since, until, after, end, limit });
+    // Checked last: events may be removed while this call reads them.
+    if (opened !== undefined) await assertKept(db, opened, last);
+    return { rows: page.rows, hasMore: page.hasMore, cursor: cursors.seal(page.next ?? Math.max(after, last)) };
+  }
+
   return implement(EventsService, {
-    listEvents: read(async (request, { db, now, operation }) => {
-      const { parent, cursor } = request;
-      const limit = parsePageRequest({ pageSize: request.pageSize, skip: 0 }).limit;
-      const { since, until } = timesOf(request);
-      const cursors = createCursors(pageTokens, JSON.stringify([operation.name, parent, request.types.toSorted(), since, until]));
-      const opened = cursor === "" ? undefined : cursors.open(cursor);
-      await assertGroup(db, parent);
-      // Read first: events that get a position later are found from this position on.
-      const last = await lastPosition(db);
-      const after = opened ?? (await startOf(db, since, last));
-      const types = wantedTypes(request.types, profile.eventPrefix);
-      const end = await endOf(db, until, now);
-      const page = await readFeed(db, { parent, types, since, until, after, end, limit });
-      // Checked last: events may be removed while this call reads them.
-      if (opened !== undefined) await assertKept(db, opened, last);
-      const next = page.next ?? Math.max(after, last);
-      return create(ListEventsResponseSchema, { events: page.rows.map(eventOf), cursor: cursors.seal(next), hasMore: page.hasMore });
+    listEvents: read(async (request, call) => {
+      const { rows, ...page } = await readPage(request, call, Number.POSITIVE_INFINITY);
+      return create(ListEventsResponseSchema, { ...page, events: rows.map(eventOf) });
+    }),
+    listSignedEvents: read(async (request, call) => {
+      const { rows, ...page } = await readPage(request, call, MAX_SIGNED_EVENTS);
+      const target = { sink: "", parent: request.parent };
+      const events = await Promise.all(rows.map((row) => webhook.sign(row, target)));
+      return create(ListSignedEventsResponseSchema, { ...page, events: events.map(({ headers, body }) => ({ headers, body })) });
     }),
   });
 }
