@@ -18,6 +18,7 @@ export const folders = [
   { folder: "outbox", rung: 3, kind: "platform", holds: "appends the event of a write to its transaction" },
   { folder: "blobs", rung: 3, kind: "platform", holds: "content by digest, in a folder" },
   { folder: "backup", rung: 4, kind: "platform", holds: "backups: their form, their targets, writing and restoring them" },
+  { folder: "blobs", rung: 3, kind: "platform", holds: "content by digest, in a folder or in S3" },
   { folder: "mail", rung: 4, kind: "platform", holds: "mails to people: a queue in the database, and SMTP" },
   { folder: "http", rung: 4, kind: "platform", holds: "listener, HTTP/1 and HTTP/2, body limits, the frame of every protocol" },
   { folder: "api/call", rung: 5, kind: "platform", holds: "one call from request to reply: authenticate, validate, authorize, run" },
@@ -98,15 +99,21 @@ export const ownedPackages = [
   { packages: /^packageurl-js$/, folders: ["lib"], except: [], why: "only lib/package-url.ts knows the library" },
   { packages: /^@sigstore\//, folders: ["lib"], except: [], why: "only lib/sigstore knows the library" },
   { packages: /^yaml$/, folders: ["lib"], except: [], why: "only lib/yaml.ts knows the library" },
+  { packages: /^@aws-sdk\//, folders: ["blobs"], except: [], why: "only blobs/s3/s3-bucket.ts knows the SDK" },
   { packages: /^(yauzl|tar-stream)$/, folders: ["archives"], except: [], why: "only archives/ reads archives" },
 ];
 
 /** Functions that construct what exists once in a process, and the only files that may import them. */
 export const ownedNames = [
   {
-    names: ["openStore", "createFilesystemBlobs", "createSigningKeys", "openSecrets"],
+    names: ["openStore", "createSigningKeys", "openSecrets"],
     importers: ["cli/open-installation.ts"],
     why: "only openInstallation opens stores, blobs and keys",
+  },
+  {
+    names: ["createFilesystemBlobs", "createS3Blobs", "createFallbackBlobs"],
+    importers: ["blobs/open-blobs.ts"],
+    why: "only openBlobs opens stores of blobs",
   },
 ];
 

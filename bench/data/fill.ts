@@ -4,7 +4,8 @@
  */
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import pg from "pg";
-import { assertBlobFolder } from "../../packages/server/src/blobs/blob-folder.ts";
+import { assertBlobHome } from "../../packages/server/src/blobs/blob-home.ts";
+import { folderHome } from "../../packages/server/src/blobs/folder-id.ts";
 import { bootstrap } from "../../packages/server/src/bootstrap.ts";
 import { openDatabase } from "../../packages/server/src/cli/open-installation.ts";
 import { createLog } from "../../packages/server/src/lib/log.ts";
@@ -66,7 +67,7 @@ export function openSink({ url, dataDir }: Target): Promise<Sink> {
 export async function bootstrapDatabase({ url, dataDir }: Target): Promise<string> {
   await using store = await openDatabase({ url, dataDir, log: createLog("warn") });
   // A server refuses a database with blobs whose folder is not recorded.
-  await assertBlobFolder(store, dataDir);
+  await assertBlobHome(store, folderHome(dataDir));
   await bootstrap({ store, orgName: "bench", issuer: "http://bench.invalid", now: new Date() });
   const { uid } = await store.reader.selectFrom("group").select("uid").executeTakeFirstOrThrow();
   return uid;

@@ -3,6 +3,7 @@ import { isIP } from "node:net";
 import { resolve } from "node:path";
 import type { PublicOrganizations } from "./advisories/documents/publication.ts";
 import type { RequiredTerms } from "./api/call/required-terms.ts";
+import { type BlobPlaceSetting, type BlobRedirect, parseBlobPlace, parseRedirect } from "./blobs/blob-settings.ts";
 import type { ServicePrincipals } from "./iam/tokens/workload-login.ts";
 import type { LogLevel } from "./lib/log.ts";
 import type { VendorProfile } from "./lib/vendor-profile.ts";
@@ -39,6 +40,14 @@ import { CONFIG_FILE, type Environment, gatherSettings, knownNames, type Setting
 export interface Config {
   readonly listen: ListenAddress;
   readonly dataDir: string;
+  readonly blobs: BlobPlaceSetting;
+  /** Undefined unless blobs are moving. */
+  readonly blobsFallback: BlobPlaceSetting | undefined;
+  readonly blobsRedirect: BlobRedirect;
+  /** Empty for AWS. */
+  readonly s3Endpoint: string;
+  readonly s3Region: string;
+  readonly s3PathStyle: boolean;
   readonly databaseUrl: string;
   readonly databasePoolSize: number;
   /** 0 for never. */
@@ -142,8 +151,47 @@ export const settings: Settings = {
   dataDir: {
     env: "HOLT_DATA_DIR",
     fallback: "./data",
-    doc: "Folder of the embedded database and the registry's blobs. With PostgreSQL it holds the blobs only, and all servers share it. Created with mode 0700 if missing. A user who can read the database in it can act as the bootstrap owner.",
+    doc: "Folder of the embedded database and, unless HOLT_BLOBS says otherwise, of the registry's blobs. With PostgreSQL it holds the blobs only, and all servers share it; with blobs in S3, each server has its own. Created with mode 0700 if missing. A user who can read the database in it can act as the bootstrap owner.",
     parse: (text) => resolve(nonEmpty(text)),
+  },
+  blobs: {
+    env: "HOLT_BLOBS",
+    fallback: "folder",
+    doc: "Where the content of images, libraries and waiting imports is: `folder` for the data folder, or `s3://bucket/prefix`. Credentials come from where the AWS SDK looks: the variables `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, its files, or the machine's role. See [scaling](scaling.md).",
+    parse: parseBlobPlace,
+  },
+  blobsFallback: {
+    env: "HOLT_BLOBS_FALLBACK",
+    fallback: "",
+    fallbackDoc: "none",
+    doc: "The other place of content while `holtd blobs migrate` moves it, in the form of HOLT_BLOBS. Servers read there what HOLT_BLOBS does not have.",
+    parse: (text) => (text === "" ? undefined : parseBlobPlace(text)),
+  },
+  blobsRedirect: {
+    env: "HOLT_BLOBS_REDIRECT",
+    fallback: "off",
+    doc: "`on` sends clients that pull content from S3 to presigned URLs, which are valid for 15 minutes; `off` passes the bytes through this server. The URL of an endpoint means `on`, for clients that reach S3 at another address than this server.",
+    parse: parseRedirect,
+  },
+  s3Endpoint: {
+    env: "HOLT_S3_ENDPOINT",
+    fallback: "",
+    fallbackDoc: "AWS",
+    doc: "URL of the S3 service, such as `https://s3.example.com`, for services other than AWS.",
+    parse: (text) => (text === "" ? text : parseUrl(text, ["https:", "http:"]).origin),
+  },
+  s3Region: {
+    env: "HOLT_S3_REGION",
+    fallback: "",
+    fallbackDoc: "from `AWS_REGION` or the configuration of the AWS SDK",
+    doc: "Region of the bucket.",
+    parse: (text) => matching(/^[a-z0-9-]*$/, text, "empty, or a region such as eu-central-1"),
+  },
+  s3PathStyle: {
+    env: "HOLT_S3_PATH_STYLE",
+    fallback: "off",
+    doc: "`on` puts the bucket into the path of URLs (`https://host/bucket/key`) instead of the host, as many services other than AWS need.",
+    parse: (text) => matching(/^(on|off)$/, text, "on or off") === "on",
   },
   databaseUrl: {
     env: "HOLT_DATABASE_URL",

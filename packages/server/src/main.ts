@@ -10,7 +10,8 @@ const USAGE = `Usage: holtd [command]
                 the bootstrap owner in to the console, once, within ten minutes
   keys rotate   create a new signing key; the previous one stays published for 24 hours
   gc            remove content that no image needs; with --dry-run, only print it
-  adopt-blobs   make the folder "blobs" of the data folder that of the database, if the right one is lost
+  adopt-blobs   make the folder or bucket of the settings that of the database, if the right one is lost
+  blobs migrate copy the content of images and libraries from HOLT_BLOBS_FALLBACK to HOLT_BLOBS while servers run
   import libraries --ecosystem python|java [--group UID|NAME] DIR
                 publish the packages of a folder; --help has details
   import advisories [--group UID|NAME] PATH...
@@ -60,6 +61,9 @@ const commands: Readonly<Record<string, (given: Given) => Promise<void> | void>>
   },
   "upgrade check": async () => {
     process.exitCode = await (await import("./cli/upgrade-check.ts")).upgradeCheck(await loadConfig());
+  },
+  "blobs migrate": async () => {
+    process.exitCode = await (await import("./cli/migrate-blobs.ts")).migrate(await loadConfig());
   },
   "account-link": async ({ argument: person, resetsSecondFactor }) =>
     (await import("./cli/account-link.ts")).printAccountLink(await loadConfig(), { person, resetsSecondFactor }),

@@ -1,6 +1,5 @@
 /** Advisories: writing and reviewing, imports, mirrors, published documents, feeds and reports. */
 import type { Platform, Served } from "../api/module.ts";
-import { createStagedFiles } from "../blobs/staged-files.ts";
 import type { Iam } from "../iam/iam.ts";
 import { createOutboundClient } from "../outbound/client.ts";
 import { advisoriesServiceV1 } from "./api/advisories-v1.ts";
@@ -33,7 +32,7 @@ export function startAdvisories(platform: Platform, { grants, authenticator }: I
   const publication = createPublication({ organizations: settings.publicAdvisories });
   // A client of its own: mirrors wait for no requests but their own.
   const client = platform.own(createOutboundClient({ allowCidrs }));
-  const files = createStagedFiles({ dataDir, log });
+  const files = platform.blobs.staged;
   const imports = platform.own(startRemoteImports({ store, grants, clock, log, bootstrapOwner, client, files, maxBytes, timeoutMs }));
   platform.own(startPruningFindings({ store, clock, log }));
   platform.own(startMatching({ store, clock, log, publication, names: platform.names }));

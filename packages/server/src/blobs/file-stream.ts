@@ -103,7 +103,7 @@ class Output implements AsyncDisposable {
  * leaves the rest of the stream unread. The stream's own iterator would copy queued chunks into one, and would destroy
  * the stream, which may be a request that still needs a response.
  */
-function forEachChunk(bytes: Readable, use: (chunk: Buffer) => Promise<void> | undefined): Promise<void> {
+export function forEachChunk(bytes: Readable, use: (chunk: Buffer) => Promise<void> | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => {
       bytes.off("data", onData).off("end", end).off("close", end);
@@ -136,7 +136,8 @@ function forEachChunk(bytes: Readable, use: (chunk: Buffer) => Promise<void> | u
   });
 }
 
-function release({ buffer, byteLength }: Buffer): void {
+/** Frees the memory of a chunk that nobody else uses. */
+export function release({ buffer, byteLength }: Buffer): void {
   // A slice of a larger buffer must not be freed.
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }

@@ -275,7 +275,7 @@ test("all blobs and only blobs are listed in order, starting from any of them", 
   await appendFile(`${pathOf(digests[0]!, dir)}.bak`, "not a blob");
   const listed = async (after?: string) => {
     const all: string[] = [];
-    for await (const batch of store.list(after)) all.push(...batch);
+    for await (const batch of store.list(after)) all.push(...batch.map(({ digest }) => digest));
     return all;
   };
   assert.deepEqual(await listed(), digests);

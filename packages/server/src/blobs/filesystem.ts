@@ -16,8 +16,10 @@ import { BUFFER_SIZE } from "./buffers.ts";
 import { type Digest, type DigestAlgorithm, parseDigest } from "./digest.ts";
 import { appendStream } from "./file-stream.ts";
 import { ReaderLeft, sendFile } from "./send-file.ts";
+import { createStagedFiles, type StagedFiles } from "./staged-files.ts";
 import { codeOf, errorFromStorage } from "./storage-error.ts";
-import { type BlobStore, type ByteRange, DigestMismatch, NoSuchBlob, NoSuchUpload, RangeMismatch } from "./store.ts";
+import { type BlobStore, type ByteRange, DigestMismatch, type ListedBlob, NoSuchBlob, NoSuchUpload, RangeMismatch } from "./store.ts";
+import { syncFolder } from "./sync-folder.ts";
 
 export interface FilesystemBlobsOptions {
   /** The folder that contains `blobs` and `uploads`. */
@@ -44,6 +46,7 @@ interface RunningHash {
 }
 
 class FilesystemBlobs implements BlobStore {
+  readonly staged: StagedFiles;
   readonly #blobs: string;
   readonly #uploads: string;
   readonly #log: Log;
@@ -57,6 +60,7 @@ class FilesystemBlobs implements BlobStore {
     this.#blobs = join(dataDir, "blobs");
     this.#uploads = join(dataDir, "uploads");
     this.#log = log;
+    this.staged = createStagedFiles({ dataDir, log });
     try {
       for (const folder of [this.#uploads, ...ALGORITHMS.map((algorithm) => join(this.#blobs, algorithm))])
         mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -239,15 +243,15 @@ class FilesystemBlobs implements BlobStore {
     if (parsed !== undefined) await rm(this.#blobPath(parsed), { force: true });
   }
 
-  async *list(after = ""): AsyncIterable<readonly string[]> {
-    const batch: string[] = [];
+  async *list(after = ""): AsyncIterable<readonly ListedBlob[]> {
+    const batch: ListedBlob[] = [];
     for (const algorithm of ALGORITHMS) {
       const folders = (await readdir(join(this.#blobs, algorithm))).filter((name) => /^[0-9a-f]{2}$/.test(name)).sort();
       for (const folder of folders) {
         if (`${algorithm}:${folder}g` <= after) continue;
         const names = await readdir(join(this.#blobs, algorithm, folder));
         const digests = names.map((name) => `${algorithm}:${name}`).filter((digest) => digest > after && parseDigest(digest) !== undefined);
-        batch.push(...digests.sort());
+        batch.push(...digests.sort().map((digest) => ({ digest })));
         if (batch.length >= LIST_BATCH_SIZE) yield batch.splice(0);
       }
     }
@@ -323,11 +327,6 @@ async function hashOf(file: FileHandle, size: number, algorithm: DigestAlgorithm
   const bytes = file.createReadStream({ start: 0, end: size - 1, highWaterMark: BUFFER_SIZE, autoClose: false });
   for await (const chunk of bytes) hash.update(chunk as Buffer);
   return hash;
-}
-
-export async function syncFolder(path: string): Promise<void> {
-  await using folder = await open(path, "r");
-  await folder.sync();
 }
 
 function statOrNothing(path: string): Promise<{ size: number; mtime: Date } | undefined> {

@@ -1,10 +1,21 @@
-/** Reads and creates the random id of a blob folder, which distinguishes it from other folders. */
+/** Reads and creates the random id of a blob folder, which distinguishes it from the blobs of other databases. */
 import { randomUUID } from "node:crypto";
 import { link, mkdir, open, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
+import type { BlobHome } from "./blob-home.ts";
+
+/** The folder of blobs in the data folder. */
+export function folderHome(dataDir: string): BlobHome {
+  return {
+    name: `the folder ${dataDir}/blobs`,
+    readId: () => readFolderId(dataDir),
+    hasBlobs: () => hasBlobFiles(dataDir),
+    ensureId: (id) => ensureFolderId(dataDir, id),
+  };
+}
 
 /** Undefined if the folder has no id yet. @throws Error for the operator if the folder is unusable */
-export async function readFolderId(dataDir: string): Promise<string | undefined> {
+async function readFolderId(dataDir: string): Promise<string | undefined> {
   try {
     return (await readFile(pathIn(dataDir), "utf8")).trim();
   } catch (error) {
@@ -14,7 +25,7 @@ export async function readFolderId(dataDir: string): Promise<string | undefined>
 }
 
 /** Whether the folder contains the file of any blob. @throws Error for the operator if the folder is unusable */
-export async function hasBlobFiles(dataDir: string): Promise<boolean> {
+async function hasBlobFiles(dataDir: string): Promise<boolean> {
   const blobs = join(dataDir, "blobs");
   try {
     for (const algorithm of await foldersIn(blobs))
@@ -34,16 +45,13 @@ async function foldersIn(path: string): Promise<string[]> {
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
 }
 
-/**
- * Returns the folder's id, and creates it if necessary. Concurrent callers get the same id.
- * @param claim the part before the dot of a new id; it says which database created the id
- */
-export async function ensureFolderId(dataDir: string, claim: string): Promise<string> {
+/** Returns the folder's id, and stores the given one if it has none. Concurrent callers get the same id. */
+async function ensureFolderId(dataDir: string, id: string): Promise<string> {
   const made = join(dataDir, "blobs", `id.${randomUUID()}`);
   try {
     await mkdir(join(dataDir, "blobs"), { recursive: true, mode: 0o700 });
     await using file = await open(made, "wx", 0o600);
-    await file.writeFile(`${claim}.${randomUUID()}\n`);
+    await file.writeFile(`${id}\n`);
     await file.sync();
     // Linking a finished file makes the id appear atomically.
     await link(made, pathIn(dataDir)).catch((error: NodeJS.ErrnoException) => {

@@ -80,10 +80,9 @@ async function removeUnlinked(options: BlobRemovalOptions, digests: readonly str
   if (marked.length === 0) return [];
   const isLate = performance.now() - begun > MARK_MS - MARGIN_MS;
   const results = await Promise.allSettled(isLate ? [] : marked.map(({ digest }) => blobs.remove(digest)));
-  // Ends the removal only when all deletions are settled: a later one could delete bytes that were stored again. Bytes
-  // that are
-  // left without a row are found by a later collection.
-  const ended = marked.map(({ digest }) => digest);
+  // Ends the removal only when all deletions are settled: a later one could delete bytes that were stored again. A request
+  // that failed may still be carried out, so its mark stays until it expires. A later collection tries again.
+  const ended = marked.flatMap(({ digest }, index) => (results[index]?.status === "rejected" ? [] : [digest]));
   await store.transaction((db) => endRemoval(db, ended, mark));
   const failure = results.find((result) => result.status === "rejected");
   if (failure !== undefined) throw failure.reason;

@@ -1,13 +1,13 @@
 /**
- * Stores files that arrive in chunks and are read once by their path, `imports/<name>` in the data folder. The database
- * records the owner of each file and its acknowledged size.
+ * Stores files that arrive in chunks and are read once by their path: in a folder, `imports/<name>`. The database records
+ * the owner of each file and its acknowledged size.
  */
-import { constants as flags, mkdirSync } from "node:fs";
+import { existsSync, constants as flags, mkdirSync } from "node:fs";
 import { type FileHandle, open, opendir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Log } from "../lib/log.ts";
-import { syncFolder } from "./filesystem.ts";
 import { codeOf, errorFromStorage } from "./storage-error.ts";
+import { syncFolder } from "./sync-folder.ts";
 
 /** Appends to a new file. */
 export interface StagedWriter extends AsyncDisposable {
@@ -16,15 +16,20 @@ export interface StagedWriter extends AsyncDisposable {
   sync(): Promise<void>;
 }
 
-/** Names consist of a-z, 0-9 and `-`. All methods but `path` throw UNAVAILABLE if the folder is full or unusable. */
+/** Names consist of a-z, 0-9 and `-`. All methods throw UNAVAILABLE if the storage is full or unusable. */
 export interface StagedFiles {
-  path(name: string): string;
+  /**
+   * Calls `work` with the path of a file with the first `size` bytes, which is valid until `work` ends. A store that is
+   * not on this disk copies them to a temporary file.
+   */
+  withFile<T>(name: string, size: number, work: (path: string) => Promise<T>): Promise<T>;
   /** Writes the bytes at the offset, durably. Idempotent, also across servers. */
   write(name: string, offset: number, bytes: Uint8Array): Promise<void>;
   /** Fails if the file exists. */
   create(name: string): Promise<StagedWriter>;
   /** Truncates the file to the size. False if the file is shorter or does not exist. */
   cut(name: string, size: number): Promise<boolean>;
+  exists(name: string): Promise<boolean>;
   /** Does nothing if the file does not exist. */
   remove(name: string): Promise<void>;
   /** All names, in batches. */
@@ -33,6 +38,14 @@ export interface StagedFiles {
 
 const NAME = /^[a-z0-9-]{1,128}$/;
 const LIST_BATCH_SIZE = 200;
+
+export function isStagedName(name: string): boolean {
+  return NAME.test(name);
+}
+
+export function assertStagedName(name: string): void {
+  if (!NAME.test(name)) throw new Error(`${name} is not the name of a staged file`);
+}
 
 /** @throws Error for the operator if the folder is unusable */
 export function createStagedFiles({ dataDir, log }: { readonly dataDir: string; readonly log: Log }): StagedFiles {
@@ -43,7 +56,7 @@ export function createStagedFiles({ dataDir, log }: { readonly dataDir: string; 
     throw new Error(`cannot create a folder for imports in ${dataDir}: ${(error as Error).message}`, { cause: error });
   }
   const path = (name: string): string => {
-    if (!NAME.test(name)) throw new Error(`${name} is not the name of a staged file`);
+    assertStagedName(name);
     return join(folder, name);
   };
   const guarded = <T>(work: Promise<T>): Promise<T> =>
@@ -51,7 +64,7 @@ export function createStagedFiles({ dataDir, log }: { readonly dataDir: string; 
       throw errorFromStorage(error, "an import's file", log);
     });
   return {
-    path,
+    withFile: async (name, _size, work) => work(path(name)),
     write: (name, offset, bytes) => guarded(writeAt(path(name), offset, bytes, folder)),
     async create(name) {
       const file = await guarded(open(path(name), "wx", 0o600));
@@ -62,6 +75,7 @@ export function createStagedFiles({ dataDir, log }: { readonly dataDir: string; 
       };
     },
     cut: (name, size) => guarded(cut(path(name), size)),
+    exists: async (name) => existsSync(path(name)),
     remove: (name) => guarded(rm(path(name), { force: true })),
     async *list() {
       const names: string[] = [];

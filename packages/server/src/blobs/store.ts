@@ -3,6 +3,7 @@
  * which callers may read a blob and whether it is still referred to.
  */
 import type { Readable, Writable } from "node:stream";
+import type { StagedFiles } from "./staged-files.ts";
 
 /** A range of bytes; both offsets are inclusive. */
 export interface ByteRange {
@@ -10,7 +11,15 @@ export interface ByteRange {
   readonly end: number;
 }
 
+/**
+ * - resumable: any server can continue and commit the upload;
+ * - whole: only the caller continues, commits or aborts it, so a store may keep a few MiB of it in memory.
+ */
+export type UploadUse = "resumable" | "whole";
+
 export interface BlobStore extends AsyncDisposable {
+  /** Files that wait for an import, in the same place as the blobs. */
+  readonly staged: StagedFiles;
   /**
    * Appends to an upload; an append at offset 0 creates it. Resolves with the new size when the stream has ended or
    * failed.
@@ -20,9 +29,10 @@ export interface BlobStore extends AsyncDisposable {
    * @param upload a name of the characters a-z, 0-9 and `-`
    * @param offset must be the current size of the upload
    * @throws RangeMismatch on another offset or a concurrent append; NoSuchUpload on an invalid name or a committed
-   * upload; UNAVAILABLE if the bytes cannot be stored: this append is undone then, and the upload can continue later
+   * upload; UNAVAILABLE if the bytes cannot be stored: the upload keeps the size that `sizeOfUpload` says, and can
+   * continue later
    */
-  append(upload: string, bytes: Readable, offset: number): Promise<number>;
+  append(upload: string, bytes: Readable, offset: number, use?: UploadUse): Promise<number>;
   /** Bytes received so far; undefined if there is no such upload. */
   sizeOfUpload(upload: string): Promise<number | undefined>;
   /**
@@ -37,8 +47,8 @@ export interface BlobStore extends AsyncDisposable {
   /** Uploads without an append since that time, for cleaning up. */
   staleUploads(before: Date): AsyncIterable<string>;
 
-  /** Undefined if there is no such blob. `time` is the time when the bytes were received. */
-  stat(digest: string): Promise<{ readonly size: number; readonly time: Date } | undefined>;
+  /** Undefined if there is no such blob. */
+  stat(digest: string): Promise<BlobFacts | undefined>;
   /**
    * Whether a recorded blob of that size has lost its bytes, so that it must be stored again. Cheap enough for each
    * HEAD and each manifest; a store whose content cannot get lost may always answer false.
@@ -67,8 +77,25 @@ export interface BlobStore extends AsyncDisposable {
   send(digest: string, range: ByteRange, begin: () => Writable): Promise<void>;
   /** Does nothing if there is no such blob. Open readers can finish. */
   remove(digest: string): Promise<void>;
-  /** Digests of all blobs greater than `after`, ascending, in batches; for garbage collection. */
-  list(after?: string): AsyncIterable<readonly string[]>;
+  /** All blobs with digests greater than `after`, ascending, in batches; for garbage collection. */
+  list(after?: string): AsyncIterable<readonly ListedBlob[]>;
+  /**
+   * A URL from which clients can download the blob for some minutes, without rights.
+   * @returns undefined if the store has no such URLs
+   */
+  urlOf?(digest: string, headers: Readonly<Record<string, string | number | undefined>>): Promise<string | undefined>;
+}
+
+/** A blob in a list, with its facts where the list has them. */
+export interface ListedBlob {
+  readonly digest: string;
+  readonly facts?: BlobFacts;
+}
+
+export interface BlobFacts {
+  readonly size: number;
+  /** When the bytes were received. */
+  readonly time: Date;
 }
 
 /** The upload has a size other than the client's offset, or another request is appending to it. */

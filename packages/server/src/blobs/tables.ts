@@ -3,6 +3,8 @@
 declare module "../db/schema.ts" {
   interface Schema {
     blob: BlobTable;
+    blob_upload: BlobUploadTable;
+    blob_upload_part: BlobUploadPartTable;
   }
 }
 
@@ -16,4 +18,34 @@ export interface BlobTable {
    * expired.
    */
   removal_time: string | null;
+}
+
+/** A pending upload to a bucket. The folder of blobs needs no such rows. */
+export interface BlobUploadTable {
+  upload: string;
+  /** Bytes that are stored: of all parts, and of the tail. */
+  size: number;
+  /** Id of the multipart upload; null while there are few bytes. */
+  multipart: string | null;
+  /** Key of the object with the bytes after the last part; null if there are none. */
+  tail: string | null;
+  /** 0 once the tail is the last part. */
+  tail_size: number;
+  /** Hexadecimal digest of all stored bytes; null if it is not known. */
+  sha256: string | null;
+  /** Set when the multipart upload has become one object. */
+  object_etag: string | null;
+  is_committed: number;
+  /** The append or commit that uses the upload, and until when it may. */
+  holder: string | null;
+  holder_until: string | null;
+  update_time: string;
+}
+
+export interface BlobUploadPartTable {
+  upload: string;
+  /** From 1 upwards, without gaps. */
+  part: number;
+  etag: string;
+  checksum: string;
 }

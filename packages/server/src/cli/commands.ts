@@ -75,10 +75,8 @@ export async function rotateKeys(config: Config): Promise<void> {
 /** For an operator whose folder of images is lost, or was moved without its id. */
 export async function adoptBlobs(config: Config): Promise<void> {
   await using installation = await openInstallation(config, { use: "command" });
-  await installation.adoptBlobs();
-  console.log(
-    `The database now keeps its images in ${config.dataDir}/blobs. Collection deletes files there that the database does not know.`,
-  );
+  const name = await installation.adoptBlobs();
+  console.log(`The database now keeps its images in ${name}. Collection deletes blobs there that the database does not know.`);
 }
 
 /** Rewrites the database file of a stopped server. @throws Error while a server uses it */

@@ -1,6 +1,8 @@
 /** Opens what an installation consists of: database, blobs, keys and bootstrap resources. The server and every command use it. */
-import { adoptBlobFolder, assertBlobFolder, checkSample } from "../blobs/blob-folder.ts";
+import { checkSample } from "../blobs/blob-home.ts";
+import type { BlobSettings } from "../blobs/blob-settings.ts";
 import { createFilesystemBlobs } from "../blobs/filesystem.ts";
+import { adoptBlobs, type OpenedBlobs, openBlobPlaces, openBlobs } from "../blobs/open-blobs.ts";
 import type { BlobStore } from "../blobs/store.ts";
 import { type Bootstrap, bootstrap } from "../bootstrap.ts";
 import type { Config } from "../config.ts";
@@ -19,7 +21,8 @@ import { createLog, type Log } from "../lib/log.ts";
 import { type Meter, noMeter } from "../lib/meter.ts";
 
 /** The settings that say where an installation is and how it begins. */
-export type InstallationSettings = Pick<Config, "databaseUrl" | "databasePoolSize" | "dataDir" | "baseUrl" | "orgName" | "secretsKey">;
+export type InstallationSettings = Pick<Config, "databaseUrl" | "databasePoolSize" | "dataDir" | "baseUrl" | "orgName" | "secretsKey"> &
+  BlobSettings;
 
 export interface InstallationOptions {
   /**
@@ -39,10 +42,12 @@ export interface Installation extends AsyncDisposable {
   readonly grants: Grants;
   readonly clock: Clock;
   readonly log: Log;
-  /** @throws Error for the operator where the blobs of this database are in another folder, or missing */
+  /** @throws Error for the operator where the blobs of this database are in another folder or bucket, or missing */
   openBlobs(): Promise<BlobStore>;
-  /** Makes the folder of the settings that of the database. */
-  adoptBlobs(): Promise<void>;
+  /** Opens the two places between which blobs move, each by itself. @throws as openBlobs */
+  openBlobPlaces(): Promise<OpenedBlobs>;
+  /** Makes the folder or bucket of the settings that of the database. @returns its name for messages */
+  adoptBlobs(): Promise<string>;
   openKeys(): Promise<SigningKeys>;
   openSecrets(): Promise<Secrets>;
   /** Creates the first organization and its owner where the database is new. */
@@ -72,12 +77,12 @@ export async function openInstallation(settings: InstallationSettings, options: 
   return {
     ...{ store, grants, clock, log },
     async openBlobs() {
-      await assertBlobFolder(store, dataDir);
-      const blobs = owned.use(await openBlobStore(settings, log));
+      const blobs = await openBlobs({ settings, store, log }, owned);
       if (isServer) checkSample(store, blobs, log).catch((err: unknown) => log.warn({ err }, "cannot check the files of blobs"));
       return blobs;
     },
-    adoptBlobs: () => adoptBlobFolder(store, dataDir),
+    openBlobPlaces: () => openBlobPlaces({ settings, store, log }, owned),
+    adoptBlobs: () => adoptBlobs({ settings, store, log }),
     openKeys: () => createSigningKeys({ store, clock, log }),
     openSecrets: () => openSecrets({ store, dataDir, key: settings.secretsKey }),
     bootstrap: () => bootstrap({ store, orgName: settings.orgName, issuer: settings.baseUrl, now: clock.now() }, grants),
@@ -90,8 +95,10 @@ export function openDatabase(options: Omit<StoreOptions, "migrations">, schema =
   return openStore({ ...options, migrations: migrations.slice(0, schema) });
 }
 
-/** The blob store of the settings, also where no database says yet that it is the right one. */
-export async function openBlobStore({ dataDir }: Pick<Config, "dataDir">, log: Log): Promise<BlobStore> {
+/** The folder of blobs, also where no database says yet that it is the right one. @throws Error for the operator if they are in S3 */
+export async function openBlobFolder({ dataDir, blobs }: Pick<Config, "dataDir" | "blobs">, log: Log): Promise<BlobStore> {
+  if (blobs !== "folder")
+    throw new Error("a restore writes blobs into the data folder; unset HOLT_BLOBS to restore, then move them with `holtd blobs migrate`");
   return createFilesystemBlobs({ dataDir, log });
 }
 

@@ -7,7 +7,7 @@ import { migrations } from "../domains.ts";
 import { findSecretsKey } from "../iam/secrets/secrets-key.ts";
 import { createLog } from "../lib/log.ts";
 import { createImportReport } from "./import-report.ts";
-import { openBlobStore, openDatabase, openInstallation } from "./open-installation.ts";
+import { openBlobFolder, openDatabase, openInstallation } from "./open-installation.ts";
 import { openTarget } from "./open-target.ts";
 import { withOptions } from "./parse-options.ts";
 import { verifyInstallation } from "./verify.ts";
@@ -56,7 +56,7 @@ async function runRestore(target: BackupTarget, snapshot: Snapshot, config: Conf
   await restoreBackup(
     {
       ...{ target, snapshot, dataDir, databaseUrl, passphrase },
-      openBlobs: () => openBlobStore(config, log),
+      openBlobs: () => openBlobFolder(config, log),
       async createTables(schema) {
         await using _store = await openDatabase({ url: databaseUrl, dataDir, log }, schema);
       },

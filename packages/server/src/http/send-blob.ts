@@ -22,7 +22,7 @@ export interface SentBlob {
 }
 
 export interface SendOptions {
-  readonly blobs: Pick<BlobStore, "send" | "hasLost">;
+  readonly blobs: Pick<BlobStore, "send" | "hasLost" | "urlOf">;
   /** The longest pause of the transfer. */
   readonly transferIdleMs: number;
   /** Called before the first byte is sent. */
@@ -53,6 +53,12 @@ export async function sendBlob(
   if (range === "unsatisfiable") throw new UnsatisfiableRange(size);
   const { start, end } = range ?? { start: 0, end: size - 1 };
   if (method === "HEAD" || size === 0) return answerEmpty(response, 200, { ...headers, "content-length": size });
+  const url = await blobs.urlOf?.(digest, headers);
+  if (url !== undefined) {
+    onBegin?.();
+    // The client repeats its range there. The URL expires, so nobody may keep it.
+    return answerEmpty(response, 307, { location: url, "cache-control": "no-store", "content-length": 0 });
+  }
   const beginResponse = () => {
     const partial = range && { "content-range": `bytes ${start}-${end}/${size}` };
     begin(response, range === undefined ? 200 : 206, { ...headers, ...partial, "content-length": end - start + 1 });

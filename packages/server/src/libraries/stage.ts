@@ -43,7 +43,7 @@ export function createStaging({ blobs, removal }: { readonly blobs: BlobStore; r
       const upload = randomUUID();
       try {
         const measured = new MeasuredBytes(bytes, maxBytes);
-        const size = await blobs.append(upload, measured, 0);
+        const size = await blobs.append(upload, measured, 0, "whole");
         if (measured.isTooLarge) throw new HoltError(Code.INVALID_ARGUMENT, `Invalid argument: the file is larger than ${maxBytes} bytes`);
         if (!isComplete()) throw new HoltError(Code.INVALID_ARGUMENT, "Invalid argument: the file is incomplete: the upload was cut off");
         const [sha256 = "", sha1 = "", md5 = "", sha512 = ""] = measured.digests();

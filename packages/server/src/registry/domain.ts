@@ -13,6 +13,7 @@ import { imageDocuments } from "./migrations/032-image-documents.ts";
 import { signatureKeys } from "./migrations/036-signature-keys.ts";
 import { endOfLife } from "./migrations/037-end-of-life.ts";
 import { repoVersionOne } from "./migrations/039-repo-version-one.ts";
+import { blobUploads } from "./migrations/046-blob-uploads.ts";
 import "./tables.ts";
 
 /** Subscribers of an organization hear of its tags: the parent of a tag is a repo, not a group. */
@@ -34,6 +35,7 @@ export const registryDomain: Domain = {
     signatureKeys,
     endOfLife,
     repoVersionOne,
+    blobUploads,
   ],
   countedRows: [
     { kind: "repo", table: "repo" },

@@ -30,6 +30,12 @@ describe("collection under load", () => {
     await using other = await createStorageFixture("postgres", SHORT_GRACE_MS, world);
     await stress([world, other], 10_000);
   });
+
+  test("collection with two servers and a bucket keeps tagged content under load for half a minute", async () => {
+    await using world = await createStorageFixture("s3", SHORT_GRACE_MS);
+    await using other = await createStorageFixture("s3", SHORT_GRACE_MS, world);
+    await stress([world, other], 30_000);
+  });
 });
 
 async function stress(servers: readonly StorageFixture[], durationMs: number): Promise<void> {
@@ -186,12 +192,13 @@ function onlyOci(error: unknown): void {
   if (!(error instanceof OciError)) throw error;
 }
 
-async function counts({ store, blobs, dataDir }: StorageFixture) {
+async function counts({ store, blobs, dataDir, s3 }: StorageFixture) {
   const count = async (table: "manifest" | "repo_blob" | "blob") =>
     (await store.reader.selectFrom(table).select("digest").execute()).length;
   let files = 0;
   for await (const digests of blobs.list()) files += digests.length;
-  const uploads = (await readdir(join(dataDir, "uploads"))).length;
+  const pending = s3 === undefined ? await readdir(join(dataDir, "uploads")) : s3.objects.keys().filter((key) => key.includes("/uploads/"));
+  const uploads = pending.length + (await store.reader.selectFrom("blob_upload").select("upload").execute()).length;
   return { manifests: await count("manifest"), links: await count("repo_blob"), blobs: await count("blob"), uploads, files };
 }
 

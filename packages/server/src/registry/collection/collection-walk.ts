@@ -2,7 +2,7 @@
 
 import type { BlobReference } from "../../blobs/references.ts";
 import type { RemovedBlob } from "../../blobs/removal.ts";
-import type { BlobStore } from "../../blobs/store.ts";
+import type { BlobStore, ListedBlob } from "../../blobs/store.ts";
 import type { Store } from "../../db/store.ts";
 import { type Counts, PHASES, type Phase, type WalkProgress } from "./collection-state.ts";
 import type { Disposal } from "./disposal.ts";
@@ -49,7 +49,7 @@ export function createWalk({ store, blobs, references, cutoff, disposal, onGarba
   let { phase, after, counts }: WalkProgress = options.progress;
   let settled = { phase, after };
   const { reader } = store;
-  let listing: AsyncIterator<readonly string[]> | undefined;
+  let listing: AsyncIterator<readonly ListedBlob[]> | undefined;
 
   function count(garbage: Garbage): void {
     const size = garbage.kind === "blob" ? garbage.size : 0;
@@ -97,12 +97,13 @@ export function createWalk({ store, blobs, references, cutoff, disposal, onGarba
       listing ??= blobs.list(after)[Symbol.asyncIterator]();
       const listed = await listing.next();
       if (listed.done) return undefined;
-      for (const digest of await findUnknownBlobs(reader, listed.value)) {
-        const found = await blobs.stat(digest);
+      const facts = new Map(listed.value.map((blob) => [blob.digest, blob.facts]));
+      for (const digest of await findUnknownBlobs(reader, [...facts.keys()])) {
+        const found = facts.get(digest) ?? (await blobs.stat(digest));
         if (found === undefined || found.time.toISOString() > cutoff) continue;
         if (await disposal.orphan(digest, found.size)) count({ kind: "blob", digest, size: found.size });
       }
-      return listed.value.at(-1);
+      return listed.value.at(-1)?.digest;
     },
   };
 

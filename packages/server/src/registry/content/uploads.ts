@@ -115,7 +115,7 @@ export function createUploads({ store, blobs, clock, graceMs }: UploadOptions): 
     async put(repo, bytes, digest, isWhole) {
       const uid = randomUUID();
       try {
-        await blobs.append(uid, bytes, 0);
+        await blobs.append(uid, bytes, 0, "whole");
         if (!isWhole()) throw new OciError("SIZE_INVALID", "the request ended before the blob");
         return await commit(uid, repo, digest);
       } catch (error) {

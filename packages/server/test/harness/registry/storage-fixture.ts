@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { digestOf } from "../../../src/blobs/digest.ts";
 import { createFilesystemBlobs } from "../../../src/blobs/filesystem.ts";
+import { createS3Blobs } from "../../../src/blobs/s3/s3-blobs.ts";
 import type { BlobStore } from "../../../src/blobs/store.ts";
 import { openDatabase } from "../../../src/cli/open-installation.ts";
 import type { Store } from "../../../src/db/store.ts";
@@ -23,6 +24,8 @@ import type { PushRepo } from "../../../src/registry/content/create-repo.ts";
 import type { Origin, RegistryNames } from "../../../src/registry/content/oci-events.ts";
 import { pushManifest } from "../../../src/registry/content/push-manifest.ts";
 import { createUploads, type Uploads } from "../../../src/registry/content/uploads.ts";
+import { locationOf, useS3Credentials } from "../blobs/blob-stores.ts";
+import { type S3Server, startS3Server } from "../blobs/s3-server.ts";
 import type { ManualClock } from "../manual-clock.ts";
 import { createDatabase } from "../postgres.ts";
 
@@ -52,6 +55,7 @@ export interface Descriptor {
 export interface StorageFixture extends AsyncDisposable {
   readonly url: string;
   readonly dataDir: string;
+  readonly s3: S3Server | undefined;
   readonly store: Store;
   readonly blobs: BlobStore;
   readonly parsers: Parsers;
@@ -74,17 +78,22 @@ export interface StorageFixture extends AsyncDisposable {
 
 export const GRACE_MS = 24 * 3_600_000;
 
-/** @param beside another fixture, whose database and folder this one shares */
+/**
+ * @param kind `s3` is PostgreSQL with blobs in a bucket
+ * @param beside another fixture, whose database and folder or bucket this one shares
+ */
 export async function createStorageFixture(
-  kind: "sqlite" | "postgres",
+  kind: "sqlite" | "postgres" | "s3",
   graceMs = GRACE_MS,
-  beside?: Pick<StorageFixture, "url" | "dataDir">,
+  beside?: Pick<StorageFixture, "url" | "dataDir" | "s3">,
 ): Promise<StorageFixture> {
   const dataDir = beside?.dataDir ?? (await mkdtemp(join(tmpdir(), "holt-storage-")));
   const log = createLog("silent");
+  useS3Credentials();
   const url = beside?.url ?? (kind === "sqlite" ? "" : await createDatabase());
   const store = await openDatabase({ url, dataDir, log });
-  const blobs = createFilesystemBlobs({ dataDir, log });
+  const s3 = kind === "s3" ? (beside?.s3 ?? (await startS3Server())) : undefined;
+  const blobs = s3 === undefined ? createFilesystemBlobs({ dataDir, log }) : createS3Blobs({ location: locationOf(s3), store, log });
   const parsers = new Parsers();
   const names: RegistryNames = { ...NAMES, contexts: new EventContexts() };
   let ahead = 0;
@@ -118,6 +127,7 @@ export async function createStorageFixture(
   return {
     url,
     dataDir,
+    s3,
     store,
     blobs,
     parsers,
@@ -155,7 +165,9 @@ export async function createStorageFixture(
     deleteManifest: (repoUid, digest) => deleteManifest(digest, { repoUid, origin, now: clock.now() }, { store, names }),
     async [Symbol.asyncDispose]() {
       await parsers[Symbol.asyncDispose]();
+      await blobs[Symbol.asyncDispose]();
       await store[Symbol.asyncDispose]();
+      if (beside === undefined) await s3?.[Symbol.asyncDispose]();
       if (beside === undefined) await rm(dataDir, { recursive: true });
     },
   };

@@ -1,18 +1,15 @@
 /** Checks that a staged file has the bytes that were acknowledged: a second client or a disk may have overwritten them. */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import type { StagedFiles } from "../../../blobs/staged-files.ts";
 import type { Store } from "../../../db/store.ts";
 import type { ImportRow } from "./import-row.ts";
 
 export interface CheckOptions {
   readonly store: Store;
-  readonly files: StagedFiles;
 }
 
-/** Cuts off bytes that were never acknowledged. */
-export async function isAsSent(row: ImportRow, { store, files }: CheckOptions): Promise<boolean> {
-  if (!(await files.cut(row.file, row.received_bytes))) return false;
+/** @param path of the staged file, which has the acknowledged bytes only */
+export async function isAsSent(row: ImportRow, path: string, { store }: CheckOptions): Promise<boolean> {
   const parts = await store.reader
     .selectFrom("advisory_import_part")
     .select(["part_offset", "size", "sha256"])
@@ -21,7 +18,7 @@ export async function isAsSent(row: ImportRow, { store, files }: CheckOptions): 
     .execute();
   for (const { part_offset: start, size, sha256 } of parts) {
     const hash = createHash("sha256");
-    const bytes = createReadStream(files.path(row.file), { start, end: start + size - 1 });
+    const bytes = createReadStream(path, { start, end: start + size - 1 });
     for await (const chunk of bytes) hash.update(chunk as Buffer);
     if (hash.digest("hex") !== sha256) return false;
   }

@@ -33,6 +33,7 @@ const SAVE_MS = 2000;
 const PAUSE_FACTOR = 1;
 /** Records per transaction: few, because calls wait for it where the database is in this process. */
 const BATCH_SIZE = 50;
+const NOT_AS_SENT = "the file is not as it was sent: send it again";
 
 /** Why a run was aborted: it is begun again with the rights that are left. */
 class RightsChanged extends Error {
@@ -48,7 +49,7 @@ class ImportRun {
   constructor(row: ImportRow, options: RunOptions) {
     this.row = row;
     this.options = options;
-    this.problems = new ProblemList(options.files.path(row.file), row.file_name);
+    this.problems = new ProblemList(row.file_name);
   }
 
   progress(): RunProgress {
@@ -84,16 +85,21 @@ export async function runImport(row: ImportRow, options: RunOptions, signal: Abo
     if (error !== undefined) return await run.fail(error);
     const rights = await run.rights();
     if (!rights.mayImport) return await run.fail("the identity that it acts for may not import this, or not any more");
-    if (!(await isAsSent(row, options))) return await run.fail("the file is not as it was sent: send it again");
-    const watch = startWatch(run, rights, change);
-    try {
-      const result = await readRecords(run, rights, stop);
-      // Its last step must not store problems that `done` stores.
-      await watch[Symbol.asyncDispose]();
-      await run.done(result);
-    } finally {
-      await watch[Symbol.asyncDispose]();
-    }
+    // Bytes that were never acknowledged are cut off.
+    if (!(await options.files.cut(row.file, row.received_bytes))) return await run.fail(NOT_AS_SENT);
+    await options.files.withFile(row.file, row.received_bytes, async (path) => {
+      if (!(await isAsSent(row, path, options))) return await run.fail(NOT_AS_SENT);
+      run.problems.hide(path);
+      const watch = startWatch(run, rights, change);
+      try {
+        const result = await readRecords(run, rights, path, stop);
+        // Its last step must not store problems that `done` stores.
+        await watch[Symbol.asyncDispose]();
+        await run.done(result);
+      } finally {
+        await watch[Symbol.asyncDispose]();
+      }
+    });
   } catch (error) {
     const reason: unknown = stop.aborted ? stop.reason : error;
     if (reason instanceof LostLease) return;
@@ -105,9 +111,9 @@ export async function runImport(row: ImportRow, options: RunOptions, signal: Abo
   }
 }
 
-function readRecords(run: ImportRun, { approves, mayDelete }: ImportRights, signal: AbortSignal): Promise<ImportResult> {
+function readRecords(run: ImportRun, { approves, mayDelete }: ImportRights, path: string, signal: AbortSignal): Promise<ImportResult> {
   const { row, problems } = run;
-  const { store, clock, files, reader } = run.options;
+  const { store, clock, reader } = run.options;
   return importRecords({
     store: pacedStore(store, createPace({ pauseFactor: PAUSE_FACTOR, signal })),
     reader,
@@ -118,7 +124,7 @@ function readRecords(run: ImportRun, { approves, mayDelete }: ImportRights, sign
     signal,
     approves: approves && row.approves === 1,
     mayDelete: mayDelete && row.may_delete === 1,
-    path: files.path(row.file),
+    path,
     batchSize: BATCH_SIZE,
     onProgress: ({ read }) => {
       run.read = read;

@@ -6,15 +6,19 @@ import { MAX_PROBLEMS } from "./import-row.ts";
 const MAX_LENGTH = 300;
 
 export class ProblemList {
-  readonly #path: string;
+  #path = "";
   readonly #name: string;
   #unsaved: NumberedProblem[] = [];
   #count = 0;
 
-  /** @param path of the staged file, which problems must not contain @param name the sender's name of the file */
-  constructor(path: string, name: string) {
-    this.#path = path;
+  /** @param name the sender's name of the file */
+  constructor(name: string) {
     this.#name = name;
+  }
+
+  /** @param path of the staged file, which problems must not contain */
+  hide(path: string): void {
+    this.#path = path;
   }
 
   get count(): number {
@@ -39,7 +43,7 @@ export class ProblemList {
 
   #named(file: string): string {
     const base = this.#path.slice(this.#path.lastIndexOf("/") + 1);
-    const known = [this.#path, base].find((name) => file.startsWith(name));
+    const known = [this.#path, base].find((name) => name !== "" && file.startsWith(name));
     return known === undefined ? file : this.#name + file.slice(known.length);
   }
 }

@@ -1,0 +1,60 @@
+/** Opens the store of blobs that the settings name, with the other place while blobs move between the two. */
+import type { Store } from "../db/store.ts";
+import type { Log } from "../lib/log.ts";
+import { adoptBlobHome, assertBlobHome, type BlobHome } from "./blob-home.ts";
+import type { BlobPlaceSetting, BlobSettings } from "./blob-settings.ts";
+import { createFallbackBlobs } from "./fallback.ts";
+import { createFilesystemBlobs } from "./filesystem.ts";
+import { folderHome } from "./folder-id.ts";
+import type { BlobStore } from "./store.ts";
+
+export interface OpenBlobsOptions {
+  readonly settings: BlobSettings;
+  readonly store: Store;
+  readonly log: Log;
+}
+
+/** Where blobs are now, and where they were before while they move. */
+export interface OpenedBlobs {
+  readonly blobs: BlobStore;
+  readonly fallback: BlobStore | undefined;
+}
+
+interface OpenedPlace {
+  readonly home: BlobHome;
+  readonly blobs: BlobStore;
+}
+
+/** @throws Error for the operator if the blobs are those of another database, or missing */
+export async function openBlobPlaces(options: OpenBlobsOptions, stack: AsyncDisposableStack): Promise<OpenedBlobs> {
+  const { blobs: place, blobsFallback: other } = options.settings;
+  const primary = await openPlace(place, options);
+  stack.use(primary.blobs);
+  const fallback = other === undefined ? undefined : await openPlace(other, options);
+  if (fallback !== undefined) stack.use(fallback.blobs);
+  await assertBlobHome(options.store, primary.home, fallback?.home);
+  return { blobs: primary.blobs, fallback: fallback?.blobs };
+}
+
+/** @throws Error for the operator */
+export async function openBlobs(options: OpenBlobsOptions, stack: AsyncDisposableStack): Promise<BlobStore> {
+  const { blobs, fallback } = await openBlobPlaces(options, stack);
+  return fallback === undefined ? blobs : createFallbackBlobs(blobs, fallback);
+}
+
+export async function adoptBlobs(options: OpenBlobsOptions): Promise<string> {
+  const { home, blobs } = await openPlace(options.settings.blobs, options);
+  await using _ = blobs;
+  await adoptBlobHome(options.store, home);
+  return home.name;
+}
+
+async function openPlace(place: BlobPlaceSetting, { settings, store, log }: OpenBlobsOptions): Promise<OpenedPlace> {
+  const { dataDir, s3Endpoint: endpoint, s3Region: region, s3PathStyle: pathStyle, blobsRedirect } = settings;
+  if (place === "folder") return { home: folderHome(dataDir), blobs: createFilesystemBlobs({ dataDir, log }) };
+  // Loading the client of S3 takes longer than the rest of a start.
+  const { createS3Blobs, bucketHome } = await import("./s3/s3-blobs.ts");
+  const location = { ...place, endpoint, region, pathStyle };
+  const blobs = createS3Blobs({ location, store, log, redirects: blobsRedirect.isOn, publicEndpoint: blobsRedirect.endpoint });
+  return { home: bucketHome(blobs.bucket), blobs };
+}

@@ -1,0 +1,310 @@
+/**
+ * Stores blobs as objects `blobs/<algorithm>/<hex>` of a bucket, and pending uploads under `uploads/`. Several servers may
+ * share the bucket. The database records the progress of uploads (upload-rows.ts).
+ *
+ * Written objects never change: a blob is copied to its key from an object whose digest was checked. S3 is strongly
+ * consistent, so other servers see it at once.
+ */
+import type { Hash } from "node:crypto";
+import { createWriteStream } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Readable, Writable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { pipeline } from "node:stream/promises";
+import type { Store } from "../../db/store.ts";
+import type { Log } from "../../lib/log.ts";
+import type { BlobHome } from "../blob-home.ts";
+import { type Digest, type DigestAlgorithm, parseDigest } from "../digest.ts";
+import { ReaderLeft } from "../send-file.ts";
+import { sendStream } from "../send-stream.ts";
+import type { StagedFiles } from "../staged-files.ts";
+import {
+  type BlobFacts,
+  type BlobStore,
+  type ByteRange,
+  DigestMismatch,
+  type ListedBlob,
+  NoSuchBlob,
+  NoSuchUpload,
+  RangeMismatch,
+  type UploadUse,
+} from "../store.ts";
+import { readObject } from "./read-object.ts";
+import { S3Append, type UploadPlace } from "./s3-append.ts";
+import { S3Bucket, type S3BucketOptions } from "./s3-bucket.ts";
+import { blobKey, commitHeld, commitSmall, discard } from "./s3-commit.ts";
+import { NoSuchObject, ObjectDiffers } from "./s3-errors.ts";
+import { createS3StagedFiles } from "./s3-staged-files.ts";
+import { findStaleUploads, findUpload, holdForCommit, letGo } from "./upload-rows.ts";
+
+export interface S3BlobsOptions extends S3BucketOptions {
+  readonly store: Store;
+  /** Whether clients may download from the bucket. */
+  readonly redirects?: boolean;
+}
+
+export function createS3Blobs(options: S3BlobsOptions): S3Blobs {
+  return new S3Blobs(options);
+}
+
+const ALGORITHMS: readonly DigestAlgorithm[] = ["sha256", "sha512"];
+const UPLOAD_NAME = /^[a-z0-9-]{1,128}$/;
+/** Maximum number of cached hashes. An upload that continues without one is read again at its commit. */
+const MAX_HASHES = 4096;
+/** A copy within the bucket takes far less. */
+const MAX_COPY_MS = 3_600_000;
+/** A client begins its download at once, but may wait for others first. */
+const URL_SECONDS = 15 * 60;
+
+export class S3Blobs implements BlobStore {
+  readonly bucket: S3Bucket;
+  readonly staged: StagedFiles;
+  readonly #place: UploadPlace;
+  readonly #log: Log;
+  readonly #redirects: boolean;
+  /** Uploads that an append or a commit of this server is using. */
+  readonly #busy = new Map<string, { size: number }>();
+  /** Uploads that only this server continues, until they are aborted. */
+  readonly #whole = new Map<string, S3Append>();
+  readonly #hashes = new Map<string, { readonly size: number; readonly hash: Hash }>();
+  /** Uploads that this server has committed, so that it knows their objects. */
+  readonly #committed = new Set<string>();
+
+  constructor(options: S3BlobsOptions) {
+    this.bucket = new S3Bucket(options);
+    this.staged = createS3StagedFiles(this.bucket);
+    this.#place = { store: options.store, bucket: this.bucket };
+    this.#log = options.log;
+    this.#redirects = options.redirects === true;
+  }
+
+  append(upload: string, bytes: Readable, offset: number, use: UploadUse = "resumable"): Promise<number> {
+    return this.#exclusively(upload, async (progress) => {
+      assertName(upload);
+      const append = use === "whole" && offset === 0 ? S3Append.whole(this.#place, upload) : await this.#resume(upload, offset);
+      progress.size = offset;
+      if (use === "whole") this.#whole.set(upload, append);
+      try {
+        await append.run(bytes);
+      } catch (error) {
+        if (append.holder !== undefined) await letGo(this.#place.store, upload, append.holder).catch(() => {});
+        throw error;
+      }
+      if (use === "resumable" && append.hash !== undefined) this.#keepHash(upload, append.size, append.hash);
+      return append.size;
+    });
+  }
+
+  async #resume(upload: string, offset: number): Promise<S3Append> {
+    const known = this.#hashes.get(upload);
+    this.#hashes.delete(upload);
+    return await S3Append.resume(this.#place, upload, offset, known?.size === offset ? known.hash : undefined);
+  }
+
+  async sizeOfUpload(upload: string): Promise<number | undefined> {
+    if (!UPLOAD_NAME.test(upload)) return undefined;
+    return this.#whole.get(upload)?.size ?? (await findUpload(this.#place.store.reader, upload))?.size;
+  }
+
+  async commit(upload: string, digest: string): Promise<{ size: number }> {
+    const wanted = parseDigest(digest);
+    if (wanted === undefined) throw new DigestMismatch(`${digest} is not a digest`);
+    assertName(upload);
+    try {
+      return await this.#exclusively(upload, async () => {
+        const whole = this.#whole.get(upload);
+        if (whole !== undefined && whole.holder === undefined) return await commitSmall(this.#place, whole, wanted);
+        const held = await this.#hold(upload, whole);
+        try {
+          const committed = await commitHeld(this.#place, held, wanted, whole);
+          this.#committed.add(upload);
+          return committed;
+        } finally {
+          if (whole === undefined) await letGo(this.#place.store, upload, held.holder).catch(() => {});
+        }
+      });
+    } catch (error) {
+      if (error instanceof DigestMismatch) await this.abort(upload);
+      throw error;
+    }
+  }
+
+  async #hold(upload: string, whole: S3Append | undefined) {
+    if (whole?.holder === undefined) return await holdForCommit(this.#place.store, upload);
+    const row = await findUpload(this.#place.store.reader, upload);
+    if (row === undefined) throw new NoSuchUpload(upload);
+    return { row, holder: whole.holder };
+  }
+
+  async abort(upload: string): Promise<void> {
+    const copied = copiedDigest(upload);
+    if (copied !== undefined) return await this.bucket.abortAll(blobKey(copied), { before: new Date(Date.now() - MAX_COPY_MS) });
+    if (!UPLOAD_NAME.test(upload)) return;
+    const whole = this.#whole.get(upload);
+    const isKnown = this.#committed.has(upload);
+    this.#hashes.delete(upload);
+    this.#committed.delete(upload);
+    this.#whole.delete(upload);
+    if (whole !== undefined && whole.holder === undefined) return;
+    await discard(this.#place, upload, isKnown);
+  }
+
+  async *staleUploads(before: Date): AsyncIterable<string> {
+    const stale = new Set(await findStaleUploads(this.#place.store.reader, before));
+    for (const upload of stale) if (!this.#busy.has(upload)) yield upload;
+    // A crashed server may have left the copy of a large blob unfinished.
+    for (const { key, time } of await this.bucket.listMultiparts("blobs/")) if (time < before) yield `copy-${key.slice("blobs/".length)}`;
+    // A frozen server may have stored an object after its upload was deleted.
+    for await (const objects of this.bucket.list("uploads/")) {
+      for (const { key, time } of objects) {
+        const upload = key.split("/")[1] ?? "";
+        if (time >= before || stale.has(upload) || this.#busy.has(upload) || !UPLOAD_NAME.test(upload)) continue;
+        stale.add(upload);
+        if ((await findUpload(this.#place.store.reader, upload)) === undefined) yield upload;
+      }
+    }
+  }
+
+  async stat(digest: string): Promise<BlobFacts | undefined> {
+    const parsed = parseDigest(digest);
+    if (parsed === undefined) return undefined;
+    return this.bucket.head(blobKey(parsed)).catch((error: unknown) => {
+      if (error instanceof NoSuchObject) return undefined;
+      throw error;
+    });
+  }
+
+  /** A bucket does not lose objects by itself, and a request for each blob of each manifest would cost too much. */
+  async hasLost(): Promise<boolean> {
+    return false;
+  }
+
+  async read(digest: string, range?: ByteRange): Promise<Readable> {
+    const parsed = parseDigest(digest);
+    if (parsed === undefined) throw new NoSuchBlob(digest);
+    return readObject(this.bucket, blobKey(parsed), range).catch((error: unknown) => {
+      if (!(error instanceof NoSuchObject)) throw error;
+      this.#log.error({ digest }, "the object of a blob is missing; push the content again");
+      throw new NoSuchBlob(digest);
+    });
+  }
+
+  async withFile<T>(digest: string, size: number, work: (path: string) => Promise<T>): Promise<T> {
+    const folder = await mkdtemp(join(tmpdir(), "holt-blob-"));
+    try {
+      const path = join(folder, "blob");
+      await pipeline(size === 0 ? [] : await this.read(digest, { start: 0, end: size - 1 }), createWriteStream(path, { mode: 0o600 }));
+      return await work(path);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+
+  async send(digest: string, range: ByteRange, begin: () => Writable): Promise<void> {
+    const bytes = await this.read(digest, range);
+    try {
+      await sendStream(bytes, begin());
+    } catch (error) {
+      if (!(error instanceof ReaderLeft)) throw error;
+    } finally {
+      bytes.destroy();
+    }
+  }
+
+  async remove(digest: string): Promise<void> {
+    const parsed = parseDigest(digest);
+    if (parsed !== undefined) await this.bucket.remove(blobKey(parsed));
+  }
+
+  async *list(after = ""): AsyncIterable<readonly ListedBlob[]> {
+    for (const algorithm of ALGORITHMS) {
+      const folder = `blobs/${algorithm}/`;
+      if (`${algorithm}:g` <= after) continue;
+      const start = after.startsWith(`${algorithm}:`) ? `${folder}${after.slice(algorithm.length + 1)}` : "";
+      for await (const objects of this.bucket.list(folder, start)) {
+        const blobs = objects.map(({ key, size, time }) => ({ digest: `${algorithm}:${key.slice(folder.length)}`, facts: { size, time } }));
+        yield blobs.filter(({ digest }) => parseDigest(digest) !== undefined);
+      }
+    }
+  }
+
+  async urlOf(digest: string, headers: Readonly<Record<string, string | number | undefined>>): Promise<string | undefined> {
+    const parsed = parseDigest(digest);
+    if (parsed === undefined || !this.#redirects) return undefined;
+    const textOf = (name: string) => (headers[name] === undefined ? undefined : String(headers[name]));
+    const signed = {
+      contentType: textOf("content-type"),
+      contentDisposition: textOf("content-disposition"),
+      cacheControl: textOf("cache-control"),
+    };
+    return this.bucket.presign(blobKey(parsed), signed, URL_SECONDS);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.bucket[Symbol.dispose]();
+  }
+
+  /** Rejects concurrent use of an upload by this server. The database rejects that of others. */
+  async #exclusively<T>(upload: string, work: (progress: { size: number }) => Promise<T>): Promise<T> {
+    const other = this.#busy.get(upload);
+    if (other !== undefined) throw new RangeMismatch(other.size);
+    const progress = { size: 0 };
+    this.#busy.set(upload, progress);
+    try {
+      return await work(progress);
+    } finally {
+      this.#busy.delete(upload);
+    }
+  }
+
+  #keepHash(upload: string, size: number, hash: Hash): void {
+    const oldest = this.#hashes.keys().next();
+    if (this.#hashes.size >= MAX_HASHES && !oldest.done) this.#hashes.delete(oldest.value);
+    this.#hashes.set(upload, { size, hash });
+  }
+}
+
+/** The digest in the name that `staleUploads` gives to an unfinished copy. */
+function copiedDigest(upload: string): Digest | undefined {
+  return upload.startsWith("copy-") ? parseDigest(upload.slice("copy-".length).replace("/", ":")) : undefined;
+}
+
+const ID_KEY = "blobs/id";
+
+/** The place of the blobs of one database in a bucket. */
+export function bucketHome(bucket: S3Bucket): BlobHome {
+  const readId = async (): Promise<string | undefined> => {
+    try {
+      return (await text((await bucket.get(ID_KEY)).body)).trim();
+    } catch (error) {
+      if (error instanceof NoSuchObject) return undefined;
+      throw unusable(bucket, error);
+    }
+  };
+  return {
+    name: bucket.name,
+    readId,
+    async hasBlobs() {
+      for (const algorithm of ALGORITHMS)
+        for await (const objects of bucket.list(`blobs/${algorithm}/`)) if (objects.length > 0) return true;
+      return false;
+    },
+    async ensureId(id) {
+      await bucket.create(ID_KEY, `${id}\n`).catch((error: unknown) => {
+        if (!(error instanceof ObjectDiffers)) throw unusable(bucket, error);
+      });
+      return (await readId()) ?? id;
+    },
+  };
+}
+
+function unusable({ name }: S3Bucket, error: unknown): Error {
+  const { message } = (error as Error).cause instanceof Error ? ((error as Error).cause as Error) : (error as Error);
+  return new Error(`cannot use ${name} for images: ${message}`, { cause: error });
+}
+
+function assertName(upload: string): void {
+  if (!UPLOAD_NAME.test(upload)) throw new NoSuchUpload(upload);
+}

@@ -1,0 +1,48 @@
+/** Translates errors of S3 into errors for callers. */
+import { HoltError, unavailable } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+
+/** There is no such object. */
+export class NoSuchObject extends Error {
+  override readonly name = "NoSuchObject";
+}
+
+/** The multipart upload was completed or aborted, or some part of it is another one than expected. */
+export class NoSuchMultipart extends Error {
+  override readonly name = "NoSuchMultipart";
+}
+
+/** The object exists already, or is another one than expected. */
+export class ObjectDiffers extends Error {
+  override readonly name = "ObjectDiffers";
+}
+
+const MISSING = new Set(["NoSuchKey", "NotFound"]);
+const NO_MULTIPART = new Set(["NoSuchUpload", "InvalidPart", "InvalidPartOrder"]);
+const DIFFERENT = new Set(["PreconditionFailed", "ConditionalRequestConflict"]);
+/** Names that S3 and compatible servers use when there is no space or a quota is exhausted. */
+const FULL = new Set(["QuotaExceeded", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded", "InsufficientStorage", "StorageFull"]);
+/** The bytes were damaged on their way. The SDK does not repeat such requests. */
+const DAMAGED = new Set(["BadDigest", "XAmzContentChecksumMismatch", "XAmzContentSHA256Mismatch", "InvalidDigest"]);
+
+/** An error of the SDK: a ServiceException, or a failure of the network or of the credentials. */
+interface S3Error extends Error {
+  readonly $metadata?: { readonly httpStatusCode?: number; readonly requestId?: string };
+}
+
+/** Whether the request or its answer was damaged or cut on the way, so that it can be repeated at once. */
+export function isDamaged(error: unknown): boolean {
+  return error instanceof Error && (DAMAGED.has(error.name) || (error as NodeJS.ErrnoException).code === "ECONNRESET");
+}
+
+/** @param action what was tried, such as "put an object" */
+export function errorFromS3(error: unknown, action: string, log: Log): unknown {
+  if (!(error instanceof Error) || error instanceof HoltError) return error;
+  const { name, message, $metadata: { httpStatusCode: status, requestId } = {} } = error as S3Error;
+  if (MISSING.has(name)) return new NoSuchObject(message);
+  if (NO_MULTIPART.has(name)) return new NoSuchMultipart(message);
+  if (DIFFERENT.has(name)) return new ObjectDiffers(message);
+  log.error({ error: name, reason: message.slice(0, 500), status, requestId }, `S3: cannot ${action}`);
+  const isFull = FULL.has(name) || status === 507;
+  return unavailable(isFull ? "there is no space left for blobs" : "the bucket of the blobs cannot be read or written", { cause: error });
+}
