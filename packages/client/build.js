@@ -71,6 +71,7 @@ function manifest() {
       "./rest": entry("rest"),
       "./exchange": entry("tokens/exchange"),
       "./ci": entry("tokens/ci"),
+      "./signed": entry("tokens/signed"),
       "./messages/*": messages,
     },
     engines: { node: ">=20" },

@@ -94,7 +94,7 @@ function adviceFor(error: HoltError): string | undefined {
 
 function adviceForConnection(message: string): string {
   if (/certificate|self.signed|CERT_|altname/i.test(message))
-    return "the server's certificate is not trusted; name its authority in NODE_EXTRA_CA_CERTS=ca.pem";
+    return "the server's certificate is not trusted; name its authority: holt login URL --ca-file ca.pem, or NODE_EXTRA_CA_CERTS=ca.pem";
   if (/ENOTFOUND|EAI_AGAIN/.test(message)) return "check the host name, and the context with: holt context list";
   return "check that the server runs and that the address is right: holt context list";
 }

@@ -72,4 +72,23 @@ describe("completion", () => {
     await writeFile(path, await world.holt.must(["completion", "zsh"]));
     await run("zsh", ["-n", path]);
   });
+
+  test("zsh completes names with spaces on Tab", { skip: isInstalled("zsh") ? false : "zsh is not installed" }, async () => {
+    const path = join(world.holt.folder, "tab.zsh");
+    await writeFile(join(world.holt.folder, "holt.zsh"), await world.holt.must(["completion", "zsh"]));
+    // A real interactive shell at a pseudo-terminal, to which another zsh types.
+    await writeFile(
+      path,
+      `zmodload zsh/zpty
+       zpty shell zsh -f -i
+       zpty -w shell "PROMPT=''; autoload -Uz compinit; compinit -u -D; source holt.zsh; print READY-NOW"
+       zpty -r -m shell seen '*READY-NOW*READY-NOW*'
+       zpty -n -w shell $'holt iam groups get t\t'
+       zpty -r -m shell seen '*get team\\\\ a*' && print -r -- COMPLETED
+       zpty -d shell`,
+    );
+    const env = world.holt.environment({ PATH: `${bin}:${process.env.PATH}`, TERM: "dumb" });
+    const { stdout } = await run("zsh", ["-f", path], { env, cwd: world.holt.folder, timeout: 100_000 });
+    assert.match(stdout, /COMPLETED/);
+  });
 });

@@ -52,6 +52,23 @@ describe("contexts", () => {
     assert.doesNotMatch(listed.stderr, new RegExp(world.token.slice(-20)));
   });
 
+  test("a machine signs in with a key that only its user can read, and that no second workload overwrites", async () => {
+    const key = join(world.holt.folder, "machine.key");
+    const create = ["workload", "create", "my-org", "--name", "machine", "--key", key, "-o", "name"];
+    const uid = (await world.holt.must(create)).trim();
+    assert.equal((await stat(key)).mode & 0o777, 0o600);
+    assert.equal((await world.holt.run(create)).status, 2);
+    await using machine = await createCommandLine();
+    await machine.must(["login", world.baseUrl, "--from", `key:${key}`]);
+    assert.equal(await machine.must(["whoami", "-o", "name"]), `${uid}\n`);
+    const proof = (await machine.must(["workload", "proof", "--key", key, "--ttl", "90d"])).trim();
+    const { exp, iat } = JSON.parse(Buffer.from(proof.split(".")[1] ?? "", "base64url").toString());
+    assert.equal(exp - iat, 90 * 86_400);
+    await writeFile(key, '{"secret-content": 1');
+    const broken = await machine.run(["workload", "proof", "--key", key]);
+    assert.deepEqual([broken.status, broken.stderr.includes("secret-content")], [2, false]);
+  });
+
   test("a command uses the context that it names, and logout forgets only that credential", async () => {
     const { uid } = await world.robot(world.orgUid, []);
     const proof = await world.robotProof();

@@ -1,14 +1,16 @@
 /** Errors for people and exit statuses for scripts. */
 import assert from "node:assert/strict";
-import { createServer, type Server } from "node:http";
+import { writeFile } from "node:fs/promises";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { generate } from "selfsigned";
 import { freePort } from "../../server/test/harness/free-port.ts";
-import { until, within } from "../../server/test/harness/wait.ts";
-import { type CommandLineWorld, startCommandLineWorld } from "./harness.ts";
+import { giveTime, until, within } from "../../server/test/harness/wait.ts";
+import { type CommandLineWorld, createCommandLine, startCommandLineWorld } from "./harness.ts";
 
 describe("failures", () => {
   const world = {} as CommandLineWorld;
@@ -72,7 +74,59 @@ describe("failures", () => {
     await using server = await listening(createTlsServer({ key, cert }));
     const { status, stderr } = await world.holt.run(["iam", "groups", "list"], at(`https://127.0.0.1:${server.port}`));
     assert.equal(status, 9);
-    assert.match(stderr, /certificate.*\n {2}→ the server's certificate is not trusted; name its authority in NODE_EXTRA_CA_CERTS/);
+    assert.match(stderr, /certificate.*\n {2}→ the server's certificate is not trusted; name its authority: holt login URL --ca-file/);
+  });
+
+  test("the authority of a server's certificate is trusted by a context, or by the environment", async () => {
+    await using holt = await createCommandLine();
+    const extension = { name: "subjectAltName", altNames: [{ type: 7, ip: "127.0.0.1" }] } as const;
+    const { private: key, cert } = await generate([{ name: "commonName", value: "test" }], { extensions: [extension] } as never);
+    await writeFile(join(holt.folder, "ca.pem"), cert);
+    await using server = await listening(createTlsServer({ key, cert }, (request, response) => forward(request, response, world.baseUrl)));
+    const url = `https://127.0.0.1:${server.port}`;
+    const login = ["login", url, "--token-stdin", "--name", "tls"];
+    assert.equal((await holt.run(login, { input: world.token })).status, 9);
+    await holt.must([...login, "--ca-file", "ca.pem"], { input: world.token });
+    assert.match(await holt.must(["iam", "groups", "list"], { cwd: "/" }), /my-org/);
+    await holt.must(["context", "use", "tls", "--group", "my-org"]);
+    assert.match(await holt.must(["iam", "groups", "list"]), /my-org/);
+    const env = { HOLT_URL: `https://127.0.0.1:${server.port}/`, HOLT_TOKEN: world.token, HOLT_CONFIG_DIR: join(holt.folder, "empty") };
+    assert.equal((await holt.run(["iam", "groups", "list"], { env })).status, 9);
+    assert.match(
+      await holt.must(["iam", "groups", "list"], { env: { ...env, NODE_EXTRA_CA_CERTS: join(holt.folder, "ca.pem") } }),
+      /my-org/,
+    );
+    await writeFile(join(holt.folder, "ca.pem"), "nothing");
+    const broken = await holt.run(["iam", "groups", "list"]);
+    assert.deepEqual([broken.status, /has no valid certificate/.test(broken.stderr)], [2, true], broken.stderr);
+  });
+
+  test("a command that is interrupted at any moment ends with 130 or 0, and leaves settings that work", async () => {
+    await using holt = await createCommandLine();
+    const login = ["login", world.baseUrl, "--token-stdin", "--name", "test"];
+    await holt.must(login, { input: world.token });
+    for (let round = 0; round < 12; round++) {
+      const command = holt.start(round % 2 === 0 ? ["context", "use", "test", "--group", `g${round}`] : login, { input: world.token });
+      await giveTime(Math.random() * 400);
+      command.kill(round % 3 === 0 ? "SIGTERM" : "SIGINT");
+      const { status, stderr } = await within(command.ended, command.stderr);
+      // Before holt listens for signals, the system ends it, and there is no status.
+      assert.ok([0, 130, 143, null].includes(status), `${status} ${stderr}`);
+      assert.doesNotMatch(stderr, /\n {4}at /);
+      assert.match(await holt.must(["whoami", "-o", "name"]), new RegExp(world.owner.uid));
+    }
+  });
+
+  test("a tree of 10,000 groups is printed whole", async () => {
+    await using server = await listening(createServer(manyGroups(10_000)));
+    const env = { HOLT_URL: `http://127.0.0.1:${server.port}`, HOLT_TOKEN: "some-token" };
+    const shown = await world.holt.must(["tree"], { env });
+    const lines = shown.trimEnd().split("\n");
+    assert.equal(lines.length, 10_000);
+    assert.match(lines[0] ?? "", /org$/);
+    assert.match(lines.at(-1) ?? "", /group-\d+$/);
+    const json = JSON.parse(await world.holt.must(["tree", "-o", "json"], { env })) as unknown[];
+    assert.equal(json.length, 10_000);
   });
 
   test("a server that does not answer is given up after the timeout", async () => {
@@ -116,6 +170,34 @@ describe("failures", () => {
     assert.match(stderr, /the server answered 502/);
   });
 });
+
+/** A server behind a proxy that speaks TLS. */
+async function forward(request: IncomingMessage, response: ServerResponse, origin: string): Promise<void> {
+  const headers = { authorization: request.headers.authorization ?? "", host: new URL(origin).host };
+  const answer = await fetch(new URL(request.url ?? "/", origin), { method: request.method ?? "GET", headers });
+  response.writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "" }).end(await answer.text());
+}
+
+/** Answers the list of groups page by page, as the server does: an organization, a hundred folders, and the rest in these. */
+function manyGroups(count: number) {
+  const org = "a".repeat(40);
+  const hex = (number: number) => number.toString(16).padStart(16, "0");
+  const uidOf = (index: number) => {
+    if (index === 0) return org;
+    return index <= 100 ? `${org}/${hex(index)}` : `${org}/${hex((index % 100) + 1)}/${hex(index)}`;
+  };
+  return (request: IncomingMessage, response: ServerResponse) => {
+    const query = new URL(request.url ?? "", "http://x").searchParams;
+    const start = Number(query.get("page_token") ?? 0);
+    const size = Math.min(Number(query.get("page_size") ?? 50), 200);
+    const end = Math.min(start + size, count);
+    const groups = Array.from({ length: end - start }, (_, index) => ({
+      uid: uidOf(start + index),
+      name: start + index === 0 ? "org" : `group-${start + index}`,
+    }));
+    response.end(JSON.stringify({ groups, ...(end < count && { nextPageToken: String(end) }), totalCount: String(count) }));
+  };
+}
 
 async function listening(server: Server) {
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));

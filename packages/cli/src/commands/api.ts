@@ -11,7 +11,7 @@ export const verb: Verb = {
   path: "api",
   summary: "Send any request to the REST API, and print the answer.",
   description:
-    "The answer is printed as JSON. --paginate follows nextPageToken and joins the pages. --jq prints the results of a jq expression, " +
+    "The answer is printed as JSON, or as text if it is text. --paginate follows nextPageToken and joins the pages. --jq prints the results of a jq expression, " +
     "strings unquoted.",
   examples: [
     "holt api GET /iam/v2/groups --paginate --jq '.groups[].name'",
@@ -25,6 +25,7 @@ export const verb: Verb = {
   options: [
     { name: "field", short: "f", value: "NAME=VALUE", help: "a parameter of the query", repeated: true },
     { name: "body", value: "JSON", help: "the body; @FILE reads a file, @- standard input" },
+    { name: "form", value: "NAME=VALUE", help: "a field of a form, which becomes the body", repeated: true },
     { name: "paginate", help: "read all pages of a list" },
     { name: "jq", value: "EXPRESSION", help: "print the results of a jq expression" },
   ],
@@ -34,7 +35,7 @@ export const verb: Verb = {
 async function runApi(invocation: Invocation): Promise<void> {
   const { option, isSet, output } = invocation;
   const request = await requestFrom(invocation);
-  const answer = isSet("paginate") ? await readAllPages(request, invocation) : await invocation.session().rest.call(request);
+  const answer = isSet("paginate") ? await readAllPages(request, invocation) : await answerTo(request, invocation);
   const expression = option("jq");
   if (expression !== undefined) {
     const { evaluateJq } = await import("../output/jq.ts");
@@ -51,14 +52,29 @@ async function requestFrom({ argument, option, list, signal }: Invocation): Prom
   if (!path.startsWith("/"))
     throw usageFailure(`the path "${path}" does not begin with a slash`, "for example: holt api GET /iam/v2/groups");
   const query: Record<string, string[]> = {};
-  for (const field of list("field")) {
+  for (const [name, value] of pairsOf("field", list("field"))) query[name] = [...(query[name] ?? []), value];
+  const form = pairsOf("form", list("form"));
+  const text = option("body");
+  if (form.length > 0 && text !== undefined) throw usageFailure("--form and --body exclude each other");
+  const request = { method, path, query, signal };
+  if (form.length > 0) return { ...request, body: new URLSearchParams(form) };
+  return text === undefined ? request : { ...request, body: text.startsWith("@") ? await readText(text.slice(1)) : text };
+}
+
+function pairsOf(option: string, fields: readonly string[]): [string, string][] {
+  return fields.map((field) => {
     const at = field.indexOf("=");
-    if (at <= 0) throw usageFailure(`--field: "${field}" must be NAME=VALUE`);
-    const name = field.slice(0, at);
-    query[name] = [...(query[name] ?? []), field.slice(at + 1)];
-  }
-  const body = option("body");
-  return { method, path, query, signal, ...(body !== undefined && { body: body.startsWith("@") ? await readText(body.slice(1)) : body }) };
+    if (at <= 0) throw usageFailure(`--${option}: "${field}" must be NAME=VALUE`);
+    return [field.slice(0, at), field.slice(at + 1)];
+  });
+}
+
+/** Some paths, such as those of libraries, answer with text for their own clients. */
+async function answerTo(request: RestRequest, { session }: Invocation): Promise<unknown> {
+  const response = await session().rest.fetch(request);
+  const text = await response.text();
+  if (text === "") return undefined;
+  return /\bjson\b/.test(response.headers.get("content-type") ?? "") ? JSON.parse(text) : text.trimEnd();
 }
 
 /** The lists of all pages are joined; other fields are those of the first page. */

@@ -1,6 +1,6 @@
 /** holt context use. */
 import type { Verb } from "../command/verb.ts";
-import { changeContexts, selectContext } from "../contexts/contexts.ts";
+import { type Context, changeContexts, selectContext } from "../contexts/contexts.ts";
 
 export const verb: Verb = {
   path: "context use",
@@ -13,8 +13,12 @@ export const verb: Verb = {
     const group = option("group") ?? before;
     await changeContexts(({ contexts }) => ({
       current: name,
-      contexts: { ...contexts, [name]: { url, ...(group && { group }) } },
+      contexts: { ...contexts, [name]: withGroup(contexts[name] ?? { url }, group) },
     }));
     output.say(`The current context is ${name} (${url}${group ? `, group ${group}` : ""}).`);
   },
 };
+
+function withGroup({ group: _before, ...context }: Context, group: string | undefined): Context {
+  return { ...context, ...(group && { group }) };
+}

@@ -42,5 +42,7 @@ export const verbs: Readonly<Record<string, Load>> = {
   "test-token": () => import("./test-token.ts"),
   token: () => import("./token.ts"),
   tree: () => import("./tree.ts"),
+  "workload create": () => import("./workload-create.ts"),
+  "workload proof": () => import("./workload-proof.ts"),
   whoami: () => import("./whoami.ts"),
 };

@@ -1,9 +1,11 @@
 /** holt login: signs in at a server and keeps the credential under the name of a context. */
+import { resolve } from "node:path";
 import type { Invocation } from "../command/invocation.ts";
 import type { OptionSpec, Verb } from "../command/verb.ts";
 import { tokenOfContext } from "../contexts/access-token.ts";
-import { changeContexts, parseServerUrl } from "../contexts/contexts.ts";
+import { changeContexts, parseServerUrl, readContexts } from "../contexts/contexts.ts";
 import { writeCredential } from "../contexts/credentials.ts";
+import { trustAuthorities } from "../contexts/trust.ts";
 import { usageFailure } from "../failure.ts";
 import { callerOf } from "../login/caller.ts";
 import { obtainCredential } from "../login/obtain-credential.ts";
@@ -17,10 +19,15 @@ const options: readonly OptionSpec[] = [
   { name: "invite", value: "CODE", help: "accept an invite" },
   { name: "token-stdin", help: "read a token from standard input: an access token, or a token of another issuer" },
   { name: "identity", value: "UID", help: "the identity to act as, with a token of another issuer" },
-  { name: "from", value: "SOURCE", help: "sign in as a workload, with the tokens of github, file:PATH or env:NAME; needs --identity" },
+  {
+    name: "from",
+    value: "SOURCE",
+    help: "sign in as a workload, with the tokens of github, file:PATH or env:NAME, which need --identity, or with key:PATH",
+  },
   { name: "bootstrap", help: "sign in as the bootstrap owner, on the server's own machine" },
   { name: "data-dir", value: "FOLDER", help: "the server's data folder, for --bootstrap; default HOLT_DATA_DIR or data" },
   { name: "group", value: "GROUP", help: "the default group of the context" },
+  { name: "ca-file", value: "FILE", help: "trust the certificate authorities in this file for the server, now and later" },
 ];
 
 export const verb: Verb = {
@@ -51,12 +58,14 @@ async function login(invocation: Invocation): Promise<void> {
   if (protocol === "http:" && !LOOPBACK.has(hostname))
     process.stderr.write(`Warning: ${url} is not encrypted; others on the network can read your token.\n`);
   const name = option("name") ?? host;
+  const caFile = option("ca-file") === undefined ? readContexts().contexts[name]?.caFile : resolve(option("ca-file") ?? "");
+  trustAuthorities(caFile);
   const credential = await obtainCredential(url, invocation);
   await writeCredential(name, credential);
   const group = option("group");
   await changeContexts(({ contexts }) => ({
     current: name,
-    contexts: { ...contexts, [name]: { ...contexts[name], url, ...(group !== undefined && { group }) } },
+    contexts: { ...contexts, [name]: { ...contexts[name], url, ...(group !== undefined && { group }), ...(caFile && { caFile }) } },
   }));
   const caller = await callerOf(url, tokenOfContext({ name, url }), invocation.signal);
   output.say(`Signed in at ${url} as ${caller.email || caller.name || caller.uid}. The context is ${name}.`);

@@ -1,12 +1,15 @@
 /** Contexts: the servers and accounts that the command line knows, by name. */
 import { Failure, usageFailure } from "../failure.ts";
 import { readJsonFile, withLock, writeJsonFile } from "./config-folder.ts";
+import { trustAuthorities } from "./trust.ts";
 
 export interface Context {
   /** URL of the server. */
   readonly url: string;
   /** The group in which resources are created and listed by default: a uid or a path of names. */
   readonly group?: string;
+  /** A file with certificate authorities to trust for this server, in PEM form. */
+  readonly caFile?: string;
 }
 
 export interface Contexts {
@@ -34,11 +37,17 @@ export function selectContext(flag: string | undefined): NamedContext {
   const { HOLT_CONTEXT, HOLT_URL } = process.env;
   const stored = readContexts();
   const name = flag ?? (HOLT_CONTEXT || undefined) ?? (HOLT_URL ? undefined : stored.current);
-  if (name === undefined && HOLT_URL) return { name: nameOfUrl(stored, HOLT_URL), ...normalized(stored, HOLT_URL) };
+  if (name === undefined && HOLT_URL) return ready({ name: nameOfUrl(stored, HOLT_URL), ...normalized(stored, HOLT_URL) });
   if (name === undefined) throw new Failure("no server is set up", { advice: "sign in with: holt login URL", status: 3 });
   const context = Object.hasOwn(stored.contexts, name) ? stored.contexts[name] : undefined;
   if (context === undefined) throw usageFailure(`there is no context "${name}"`, "holt context list shows all");
-  return { name, ...context };
+  return ready({ name, ...context });
+}
+
+/** A context with whose server this process can connect. */
+function ready(context: NamedContext): NamedContext {
+  trustAuthorities(context.caFile);
+  return context;
 }
 
 /** The context of a registry's host, as docker names it. */
@@ -58,7 +67,7 @@ function findContext(isWanted: (url: string) => boolean): NamedContext | undefin
   const { current, contexts } = readContexts();
   const found = Object.entries(contexts).filter(([, { url }]) => isWanted(url));
   const [name, context] = found.find(([other]) => other === current) ?? found[0] ?? [];
-  return context && { name, ...context };
+  return context && ready({ name, ...context });
 }
 
 export function parseServerUrl(text: string): string {

@@ -48,6 +48,11 @@ export function sourceOf(source: WorkloadSource, baseUrl: string): TokenSource {
   switch (source.from) {
     case "github":
       return githubActionsToken(baseUrl);
+    case "key":
+      return async (signal) => {
+        const { proofSource } = await import("../workload/key-file.ts");
+        return proofSource(source.path, baseUrl)(signal);
+      };
     case "file":
       return fileToken(source.path);
     case "variable":

@@ -15,8 +15,10 @@ export async function obtainCredential(url: string, invocation: Invocation): Pro
     return renew({ kind: "bootstrap", dataDir }, url);
   }
   const from = option("from");
-  if (from !== undefined)
-    return renew({ kind: "workload", source: parseSource(from), identity: requiredIdentity(option("identity")) }, url);
+  if (from !== undefined) {
+    const source = parseSource(from);
+    return renew({ kind: "workload", source, identity: option("identity") ?? (await identityOf(source)) }, url);
+  }
   if (isSet("token-stdin")) return credentialOfToken(url, (await readStandardInput()).trim(), option("identity"));
   const options = { organization: option("org"), invite: option("invite"), signal };
   if (isSet("device")) return credentialOf(await (await import("./device.ts")).signInOnDevice(url, options));
@@ -39,16 +41,18 @@ function credentialOf({ token, refreshToken }: SignedIn): Credential {
 }
 
 function parseSource(text: string): WorkloadSource {
-  const [, kind, value = ""] = /^(github|file|env)(?::(.+))?$/s.exec(text) ?? [];
+  const [, kind, value = ""] = /^(github|file|env|key)(?::(.+))?$/s.exec(text) ?? [];
   if (kind === "github") return { from: "github" };
   if (kind === "file" && value !== "") return { from: "file", path: resolve(value) };
+  if (kind === "key" && value !== "") return { from: "key", path: resolve(value) };
   if (kind === "env" && value !== "") return { from: "variable", name: value };
-  throw usageFailure(`--from: "${text}" must be github, file:PATH or env:NAME`);
+  throw usageFailure(`--from: "${text}" must be github, file:PATH, env:NAME or key:PATH`);
 }
 
-function requiredIdentity(identity: string | undefined): string {
-  if (identity === undefined) throw usageFailure("--from needs --identity", "give the uid of the identity that accepts these tokens");
-  return identity;
+/** A key file names its identity; other tokens may be accepted by several. */
+async function identityOf(source: WorkloadSource): Promise<string> {
+  if (source.from === "key") return (await import("../workload/key-file.ts")).readKeyFile(source.path).identity;
+  throw usageFailure("--from needs --identity", "give the uid of the identity that accepts these tokens");
 }
 
 function issuerOf(token: string): string | undefined {

@@ -82,7 +82,7 @@ function checkOf(line: number, text: string): string {
   return `__check ${line} ${refused} ${assigned.join(" ")}`;
 }
 
-/** Notes refused requests (HTTP 400 and above) instead of failing, because a block may expect them. */
+/** Notes refused requests (HTTP 400 and above; statuses 3 to 8 of holt) instead of failing, because a block may expect them. */
 const PRELUDE = `set -eu -o pipefail
 trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 : > "$HOME/refused"
@@ -90,6 +90,12 @@ curl() {
   local status=0
   command curl --fail-with-body "$@" || status=$?
   if [ "$status" = 22 ]; then echo "curl: $*" >> "$HOME/refused"; status=0; fi
+  return "$status"
+}
+holt() {
+  local status=0
+  command holt "$@" || status=$?
+  if [ "$status" -ge 3 ] && [ "$status" -le 8 ]; then echo "holt $*" >> "$HOME/refused"; status=0; fi
   return "$status"
 }
 __check() {
