@@ -72,6 +72,7 @@ function manifest() {
       "./exchange": entry("tokens/exchange"),
       "./ci": entry("tokens/ci"),
       "./signed": entry("tokens/signed"),
+      "./aws": entry("tokens/aws"),
       "./messages/*": messages,
     },
     engines: { node: ">=20" },

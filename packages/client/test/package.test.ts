@@ -1,6 +1,6 @@
 /** The package as users install it, in a project outside of the workspace. */
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -86,6 +86,43 @@ describe("the package", () => {
     assert.equal(stdout, "");
   });
 
+  const RUNTIMES: Readonly<Record<string, readonly string[]>> = {
+    deno: ["run", "--quiet", "--no-lock", "--node-modules-dir=manual", "--allow-net", "--allow-env", "--allow-read"],
+    bun: ["run"],
+  };
+  for (const [runtime, args] of Object.entries(RUNTIMES)) {
+    const isInstalled = spawnSync(runtime, ["--version"]).status === 0;
+    test(`it works in ${runtime}`, { skip: isInstalled ? false : `${runtime} is not installed` }, async () => {
+      const { uid: identity } = await world.robot(world.orgUid, []);
+      const file = join(project, `in-${runtime}.mjs`);
+      const tokenFile = join(project, "token-of-robot");
+      await writeFile(tokenFile, await world.robotProof());
+      await writeFile(
+        file,
+        `import { createClient, exchangedToken, fixedToken, HoltError } from "@holt/client";
+         import { awsProof } from "@holt/client/aws";
+         import { fileToken } from "@holt/client/node";
+         import { createRest } from "@holt/client/rest";
+         const { HOLT_URL: baseUrl, HOLT_TOKEN, HOLT_IDENTITY: identity, TOKEN_FILE } = process.env;
+         const token = fixedToken(HOLT_TOKEN);
+         const client = createClient({ baseUrl, token });
+         const names = [];
+         for await (const { name } of client.iam.groups.listAll({ pageSize: 1 })) names.push(name);
+         const { groups } = await createRest({ baseUrl, token }).call({ method: "GET", path: "/iam/v2/groups" });
+         const robot = createClient({ baseUrl, token: exchangedToken(fileToken(TOKEN_FILE), { baseUrl, identity }) });
+         const { subject } = await robot.v1.auth.auth.validate({});
+         const code = await client.iam.groups.getGroup({ uid: "0".repeat(40) }).catch((e) => e instanceof HoltError && e.code);
+         const credentials = async () => ({ accessKeyId: "a", secretAccessKey: "b" });
+         const proof = atob((await awsProof({ audience: baseUrl, identity, credentials })()).token.replaceAll("-", "+").replaceAll("_", "/"));
+         console.log(JSON.stringify([names.length === groups.length, subject, code, proof.split("\\r\\n")[0]]));`,
+      );
+      const env = { ...plainNode, HOLT_URL: world.baseUrl, HOLT_TOKEN: world.token, HOLT_IDENTITY: identity, TOKEN_FILE: tokenFile };
+      const { stdout } = await run(runtime, [...args, file], { env, cwd: project });
+      const line = "POST /?Action=GetCallerIdentity&Version=2011-06-15 HTTP/1.1";
+      assert.deepEqual(JSON.parse(stdout), [true, identity, "NOT_FOUND", line]);
+    });
+  }
+
   test("it works in a browser", async (t) => {
     await using browser = await launchChromium();
     if (browser === undefined) return t.skip("Chromium does not start on this machine");
@@ -125,7 +162,7 @@ async function install(project: string): Promise<void> {
   const [{ filename }] = JSON.parse(stdout) as [{ filename: string }];
   await unpack(await readFile(join(project, filename)), join(project, "node_modules/@holt/client"));
   await rm(dist, { recursive: true });
-  for (const name of ["@bufbuild", "@connectrpc", "jose"])
+  for (const name of ["@bufbuild", "@connectrpc", "aws4fetch", "jose"])
     await symlink(join(root, "node_modules", name), join(project, "node_modules", name));
   await writeFile(join(project, "package.json"), JSON.stringify({ type: "module" }));
 }

@@ -22,7 +22,7 @@ const options: readonly OptionSpec[] = [
   {
     name: "from",
     value: "SOURCE",
-    help: "sign in as a workload, with the tokens of github, file:PATH or env:NAME, which need --identity, or with key:PATH",
+    help: "sign in as a workload, with the tokens of github, aws, file:PATH or env:NAME, which need --identity, or with key:PATH",
   },
   { name: "bootstrap", help: "sign in as the bootstrap owner, on the server's own machine" },
   { name: "data-dir", value: "FOLDER", help: "the server's data folder, for --bootstrap; default HOLT_DATA_DIR or data" },

@@ -21,6 +21,8 @@ export type Credential =
 export type WorkloadSource =
   | { readonly from: "github" }
   | { readonly from: "file"; readonly path: string }
+  /** The credentials of AWS in the environment. */
+  | { readonly from: "aws" }
   /** A key file of `holt workload create`. */
   | { readonly from: "key"; readonly path: string }
   | { readonly from: "variable"; readonly name: string };

@@ -18,7 +18,9 @@ export async function renew(credential: Renewable, baseUrl: string): Promise<Ren
     case "workload":
       return {
         ...credential,
-        access: accessFrom(await exchangedToken(sourceOf(credential.source, baseUrl), { baseUrl, identity: credential.identity })()),
+        access: accessFrom(
+          await exchangedToken(sourceOf(credential.source, baseUrl, credential.identity), { baseUrl, identity: credential.identity })(),
+        ),
       };
   }
 }
@@ -44,8 +46,14 @@ async function refresh(credential: Extract<Credential, { kind: "refresh" }>, bas
   }
 }
 
-export function sourceOf(source: WorkloadSource, baseUrl: string): TokenSource {
+export function sourceOf(source: WorkloadSource, baseUrl: string, identity: string): TokenSource {
   switch (source.from) {
+    case "aws":
+      return async (signal) => {
+        const { awsProof } = await import("@holt/client/aws");
+        const { AWS_ENDPOINT_URL_STS: stsUrl, AWS_REGION: region } = process.env;
+        return awsProof({ audience: baseUrl, identity, ...(stsUrl && { stsUrl, ...(region && { region }) }) })(signal);
+      };
     case "github":
       return githubActionsToken(baseUrl);
     case "key":

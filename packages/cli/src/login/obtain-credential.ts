@@ -41,12 +41,13 @@ function credentialOf({ token, refreshToken }: SignedIn): Credential {
 }
 
 function parseSource(text: string): WorkloadSource {
-  const [, kind, value = ""] = /^(github|file|env|key)(?::(.+))?$/s.exec(text) ?? [];
+  const [, kind, value = ""] = /^(github|aws|file|env|key)(?::(.+))?$/s.exec(text) ?? [];
+  if (kind === "aws") return { from: "aws" };
   if (kind === "github") return { from: "github" };
   if (kind === "file" && value !== "") return { from: "file", path: resolve(value) };
   if (kind === "key" && value !== "") return { from: "key", path: resolve(value) };
   if (kind === "env" && value !== "") return { from: "variable", name: value };
-  throw usageFailure(`--from: "${text}" must be github, file:PATH, env:NAME or key:PATH`);
+  throw usageFailure(`--from: "${text}" must be github, aws, file:PATH, env:NAME or key:PATH`);
 }
 
 /** A key file names its identity; other tokens may be accepted by several. */

@@ -1,0 +1,87 @@
+/** The cost of starting holt: the modules that a command loads, and the CPU time of the built program. */
+import assert from "node:assert/strict";
+import { execFile, spawnSync } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+import { PROGRAM } from "./harness.ts";
+
+const run = promisify(execFile);
+const MAX_EXTRA_CPU_MS = 120;
+
+describe("the start of holt", () => {
+  let folder: string;
+  let preload: string;
+  let measure: string;
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), "holt-start-"));
+    preload = join(folder, "preload.mjs");
+    measure = join(folder, "measure.mjs");
+    const record = "const urls = []; registerHooks({ load(url, context, next) { urls.push(url); return next(url, context); } });";
+    const write = "process.on('exit', () => writeFileSync(process.env.LOADED, urls.join('\\n')));";
+    await writeFile(preload, `import { registerHooks } from "node:module"; import { writeFileSync } from "node:fs"; ${record} ${write}`);
+    const report = "const { user, system } = process.cpuUsage(); writeFileSync(process.env.LOADED, String((user + system) / 1000));";
+    await writeFile(measure, `import { writeFileSync } from "node:fs"; process.on('exit', () => { ${report} });`);
+  });
+  after(() => rm(folder, { recursive: true, force: true }));
+
+  const environment = () => ({
+    PATH: process.env.PATH ?? "",
+    HOME: folder,
+    LOADED: join(folder, "loaded"),
+    HOLT_URL: "http://127.0.0.1:9",
+  });
+
+  /** Paths of the modules that a command loads, without those of Node. */
+  async function modulesOf(...args: string[]): Promise<string[]> {
+    spawnSync(process.execPath, ["--import", pathToFileURL(preload).href, PROGRAM, ...args], { env: environment() });
+    const urls = (await readFile(join(folder, "loaded"), "utf8")).split("\n");
+    return urls.filter((url) => url.startsWith("file:")).map((url) => url.replace(/^.*\/(?=packages\/|node_modules\/)/, ""));
+  }
+
+  test("--version loads the program and its version, and nothing else", async () => {
+    assert.deepEqual(
+      await modulesOf("--version"),
+      ["bin/holt.js", "src/main.ts", "src/version.ts", "package.json"].map((path) => `packages/cli/${path}`),
+    );
+  });
+
+  test("completion of words loads neither the parser nor the client", async () => {
+    const loaded = await modulesOf("__complete", "iam", "gro");
+    assert.ok(loaded.includes("packages/cli/src/completion/complete.ts"));
+    for (const path of loaded) assert.match(path, /^packages\/cli\//);
+    assert.ok(loaded.length < 10, loaded.join("\n"));
+  });
+
+  test("a command loads its own module alone, and no messages of the contract before a call fails", async () => {
+    const loaded = await modulesOf("context", "list");
+    assert.deepEqual(
+      loaded.filter((path) => path.startsWith("packages/cli/src/commands/")),
+      ["packages/cli/src/commands/index.ts", "packages/cli/src/commands/context-list.ts"],
+    );
+    for (const path of loaded) assert.doesNotMatch(path, /@bufbuild|@connectrpc|packages\/api|jose|yaml|jq-wasm/);
+  });
+
+  test("the built program takes little more CPU time than an empty one", async () => {
+    const dist = join(folder, "dist");
+    await run(process.execPath, [join(PROGRAM, "../../build.js"), dist], { env: { ...process.env, NODE_OPTIONS: "" } });
+    const program = join(dist, "bin/holt.js");
+    const cpuOf = async (...args: string[]) => {
+      const times: number[] = [];
+      // The smallest of some runs: other work on the machine only adds to it.
+      for (let round = 0; round < 7; round++) {
+        spawnSync(process.execPath, ["--import", pathToFileURL(measure).href, ...args], { env: environment() });
+        times.push(Number(await readFile(join(folder, "loaded"), "utf8")));
+      }
+      return Math.min(...times);
+    };
+    const empty = await cpuOf("-e", "0");
+    for (const args of [["--version"], ["__complete", "iam", "gro"]]) {
+      const extra = (await cpuOf(program, ...args)) - empty;
+      assert.ok(extra < MAX_EXTRA_CPU_MS, `holt ${args.join(" ")} takes ${Math.round(extra)} ms more than an empty program`);
+    }
+  });
+});
