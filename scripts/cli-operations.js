@@ -9,6 +9,8 @@ const placesOfHolt = {
   access: ["iam", "access"],
   accounts: ["iam", "accounts"],
   advisoryMirrors: ["vulnerabilities", "mirrors"],
+  advisoryPreviews: ["vulnerabilities", "previews"],
+  attention: ["iam", "attention"],
   deliveries: ["events", "deliveries"],
   endOfLife: ["registry", "endOfLife"],
   events: ["events", "events"],

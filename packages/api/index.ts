@@ -3,6 +3,8 @@ import { type DescEnumValue, type DescService, getOption } from "@bufbuild/proto
 import { AccessService } from "./gen/holt/v1/access_pb.ts";
 import { AccountsService } from "./gen/holt/v1/accounts_pb.ts";
 import { AdvisoryMirrorsService } from "./gen/holt/v1/advisory_mirrors_pb.ts";
+import { AdvisoryPreviewsService } from "./gen/holt/v1/advisory_previews_pb.ts";
+import { AttentionService } from "./gen/holt/v1/attention_pb.ts";
 import { DeliveriesService } from "./gen/holt/v1/deliveries_pb.ts";
 import { EndOfLifeService } from "./gen/holt/v1/end_of_life_pb.ts";
 import { EventsService } from "./gen/holt/v1/events_pb.ts";
@@ -142,6 +144,8 @@ export const services: readonly DescService[] = [
   ImportsService,
   LibraryArtifactsService,
   AdvisoryMirrorsService,
+  AdvisoryPreviewsService,
+  AttentionService,
   MembershipsService,
   PublicContentService,
   PullTokensService,

@@ -2,6 +2,8 @@
 import { AccessService } from "@holt/api/gen/holt/v1/access_pb.ts";
 import { AccountsService } from "@holt/api/gen/holt/v1/accounts_pb.ts";
 import { AdvisoryMirrorsService } from "@holt/api/gen/holt/v1/advisory_mirrors_pb.ts";
+import { AdvisoryPreviewsService } from "@holt/api/gen/holt/v1/advisory_previews_pb.ts";
+import { AttentionService } from "@holt/api/gen/holt/v1/attention_pb.ts";
 import { DeliveriesService } from "@holt/api/gen/holt/v1/deliveries_pb.ts";
 import { EndOfLifeService } from "@holt/api/gen/holt/v1/end_of_life_pb.ts";
 import { EventsService } from "@holt/api/gen/holt/v1/events_pb.ts";
@@ -136,6 +138,8 @@ export const servicesOfHolt = {
   access: AccessService,
   accounts: AccountsService,
   advisoryMirrors: AdvisoryMirrorsService,
+  advisoryPreviews: AdvisoryPreviewsService,
+  attention: AttentionService,
   deliveries: DeliveriesService,
   endOfLife: EndOfLifeService,
   events: EventsService,

@@ -42,7 +42,12 @@ export async function visit(
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) errors.push(`${message.text()} (${message.location().url})`);
   });
-  await test({ page, screen: (path) => `${world.baseUrl}/console/${world.orgUid}${path}` });
+  try {
+    await test({ page, screen: (path) => `${world.baseUrl}/console/${world.orgUid}${path}` });
+  } catch (error) {
+    const text = await page.evaluate<string>("document.body.innerText").catch(() => "nothing");
+    throw new Error(`${page.url()} shows: ${text}\nErrors of the page: ${errors.join("\n")}`, { cause: error });
+  }
   assert.deepEqual(watched.violations, []);
   assert.deepEqual(
     errors.filter((error) => !expected.some((pattern) => pattern.test(error))),

@@ -1,6 +1,7 @@
 /** Composes the server: the platform, then the domains, then the listener. */
 import { services } from "@holt/api";
 import { startAdvisories } from "./advisories/module.ts";
+import { attentionService } from "./api/attention.ts";
 import { createCallMetrics } from "./api/call/call-metrics.ts";
 import { compileOperations } from "./api/call/operation.ts";
 import { createRun } from "./api/call/run.ts";
@@ -165,7 +166,12 @@ export async function createApp(
     startSignIn(platform, iam, config),
   ];
 
-  const implementations = [...served.flatMap((domain) => domain.services ?? []), pingService, pingServiceV1];
+  const implementations = [
+    ...served.flatMap((domain) => domain.services ?? []),
+    attentionService(served.flatMap((domain) => domain.attention ?? [])),
+    pingService,
+    pingServiceV1,
+  ];
   const operations = compileOperations(services, implementations, unimplemented);
   const unserved = new UnservedCalls(log, clock);
   const metrics = createCallMetrics(meter, operations);

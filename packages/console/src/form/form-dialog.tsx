@@ -13,7 +13,7 @@ export interface FormDialogProps {
   /** Fields that show their violations themselves, by their names in the contract. */
   readonly fields: ReadonlySet<string>;
   readonly isDangerous?: boolean;
-  readonly size?: "lg";
+  readonly size?: "lg" | "xl" | undefined;
   readonly onClose: () => void;
   readonly children: ReactNode;
 }

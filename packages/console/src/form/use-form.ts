@@ -1,6 +1,6 @@
 /** The state of a form: what was entered, whether it is saved, and what the API has found wrong with it. */
 import { useBlocker } from "@tanstack/react-router";
-import { useEffect, useState } from "react";
+import { useRef, useState } from "react";
 import { apiErrorFrom } from "../frame/errors.ts";
 
 export interface Form<Values extends Readonly<Record<string, unknown>>> {
@@ -17,27 +17,24 @@ export interface Form<Values extends Readonly<Record<string, unknown>>> {
   readonly leaving: { readonly stay: () => void; readonly leave: () => void } | undefined;
 }
 
-/**
- * @param send resolves when the values are saved. `afterwards` takes a step that leaves the form: it runs once the form
- * counts as saved, and so asks nothing.
- */
+/** @param send resolves when the values are saved, optionally with a function that leaves the screen */
 export function useForm<Values extends Readonly<Record<string, unknown>>>(
   initial: Values,
-  send: (values: Values, afterwards: (step: () => void) => void) => Promise<void>,
+  send: (values: Values) => Promise<void | (() => void)>,
 ): Form<Values> {
   const [values, setValues] = useState(initial);
   const [isSending, setSending] = useState(false);
   const [isSaved, setSaved] = useState(false);
-  const [last, setLast] = useState<{ readonly step: () => void }>();
   const [error, setError] = useState<unknown>();
+  // Not a state: the screen may be left before the form is drawn again.
+  const mayLeave = useRef(false);
   const isDirty = !isSaved && Object.keys(initial).some((name) => values[name] !== initial[name]);
   const blocker = useBlocker({
     // Another order or filter on the same screen keeps the form.
-    shouldBlockFn: ({ current, next }) => isDirty && current.pathname !== next.pathname,
+    shouldBlockFn: ({ current, next }) => isDirty && !mayLeave.current && current.pathname !== next.pathname,
     enableBeforeUnload: isDirty,
     withResolver: true,
   });
-  useEffect(() => last?.step(), [last]);
   const fields = error === undefined ? [] : apiErrorFrom(error).fields;
   return {
     values,
@@ -51,12 +48,10 @@ export function useForm<Values extends Readonly<Record<string, unknown>>>(
       setSending(true);
       setError(undefined);
       try {
-        let next: (() => void) | undefined;
-        await send(values, (step) => {
-          next = step;
-        });
+        const leave = await send(values);
         setSaved(true);
-        if (next !== undefined) setLast({ step: next });
+        mayLeave.current = true;
+        leave?.();
       } catch (thrown) {
         setError(thrown);
       } finally {

@@ -15,23 +15,42 @@ export interface FilterBarProps {
 const MAX_UNSEARCHED = 10;
 
 export function FilterBar({ filters, search, onChange }: FilterBarProps) {
-  return filters.map((filter) =>
-    filter.kind === "text" ? (
-      <TypedFilter key={filter.id} filter={filter} value={search[filter.id] ?? ""} onChange={(value) => onChange({ [filter.id]: value })} />
-    ) : (
-      <Select
-        key={filter.id}
-        size="xs"
-        label={filter.title}
-        data={filter.choices.map(({ value, title }) => ({ value, label: title }))}
-        value={search[filter.id] ?? null}
-        placeholder={filter.placeholder ?? "All"}
-        searchable={filter.choices.length > MAX_UNSEARCHED}
-        clearable
-        clearButtonProps={{ "aria-label": `Clear ${filter.title}` }}
-        onChange={(value) => onChange({ [filter.id]: value ?? "" })}
-      />
-    ),
+  const [isComplete, setComplete] = useState(false);
+  const hasExtra = filters.some(({ isExtra }) => isExtra);
+  const shown = filters.filter(({ id, isExtra = false }) => !isExtra || isComplete || search[id] !== undefined);
+  return (
+    <>
+      {shown.map((filter) => (
+        <FilterField key={filter.id} filter={filter} search={search} onChange={onChange} />
+      ))}
+      {hasExtra && (
+        <Button variant="subtle" size="xs" aria-expanded={isComplete} onClick={() => setComplete(!isComplete)}>
+          {isComplete ? "Fewer filters" : "More filters"}
+        </Button>
+      )}
+    </>
+  );
+}
+
+interface FilterFieldProps extends Pick<FilterBarProps, "search" | "onChange"> {
+  readonly filter: Filter;
+}
+
+function FilterField({ filter, search, onChange }: FilterFieldProps) {
+  return filter.kind === "text" ? (
+    <TypedFilter filter={filter} value={search[filter.id] ?? ""} onChange={(value) => onChange({ [filter.id]: value })} />
+  ) : (
+    <Select
+      size="xs"
+      label={filter.title}
+      data={filter.choices.map(({ value, title }) => ({ value, label: title }))}
+      value={search[filter.id] ?? null}
+      placeholder={filter.placeholder ?? "All"}
+      searchable={filter.choices.length > MAX_UNSEARCHED}
+      clearable
+      clearButtonProps={{ "aria-label": `Clear ${filter.title}` }}
+      onChange={(value) => onChange({ [filter.id]: value ?? "" })}
+    />
   );
 }
 

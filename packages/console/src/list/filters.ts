@@ -5,6 +5,8 @@ export interface TextFilter {
   readonly id: string;
   readonly title: string;
   readonly placeholder?: string;
+  /** Whether it is shown only on request, or while it has a value. */
+  readonly isExtra?: boolean;
 }
 
 export interface ChoiceFilter {
@@ -13,6 +15,7 @@ export interface ChoiceFilter {
   readonly title: string;
   /** Names the state without a choice; "All" if left out. */
   readonly placeholder?: string;
+  readonly isExtra?: boolean;
   readonly choices: readonly { readonly value: string; readonly title: string }[];
 }
 

@@ -83,13 +83,13 @@ function Machine({ kind }: { readonly kind: IdentityKind | undefined }) {
   const [created, setCreated] = useState<Created>();
   const open = (uid: string) => void navigate({ to: screenPath(organization, "/identity", uid), search: { tab: "roles" } });
   const initial: Values = { ...initialProofs, name: "", description: "", parent: group };
-  const form = useForm(initial, async (values, afterwards) => {
+  const form = useForm(initial, async (values) => {
     if (kind === undefined) return;
     const staticKey = kind.id === "key" ? await createStaticKey() : undefined;
     const relationship = savedRelationship(kind, proofValues(kind, values), staticKey);
     const { name = "", description = "", parent = "" } = values;
     const { uid } = await create.mutateAsync({ parent, identity: { name, description, relationship } });
-    afterwards(() => (staticKey === undefined ? open(uid) : setCreated({ uid, staticKey })));
+    return () => (staticKey === undefined ? open(uid) : setCreated({ uid, staticKey }));
   });
   if (kind === undefined) return null;
 

@@ -5,6 +5,8 @@ import { createOutboundClient } from "../outbound/client.ts";
 import { advisoriesServiceV1 } from "./api/advisories-v1.ts";
 import { advisoriesServiceV2 } from "./api/advisories-v2.ts";
 import { advisoryMirrorsService } from "./api/advisory-mirrors.ts";
+import { advisoryPreviewsService } from "./api/advisory-previews.ts";
+import { failedImports } from "./api/failed-imports.ts";
 import { vulnReportServiceV1 } from "./api/findings/vuln-report-v1.ts";
 import { vulnerabilitiesService } from "./api/findings/vulnerabilities.ts";
 import { vulnerabilitiesServiceV1 } from "./api/findings/vulnerabilities-v1.ts";
@@ -46,10 +48,12 @@ export function startAdvisories(platform: Platform, { grants, authenticator }: I
       ...securityAdvisoryServices(collaborators),
       importsService(collaborators),
       advisoryMirrorsService(collaborators),
+      advisoryPreviewsService(platform),
       vulnerabilitiesService(collaborators),
       vulnerabilitiesServiceV1(collaborators),
       vulnReportServiceV1,
     ],
+    attention: [failedImports],
     mounts: [
       {
         paths: [`${FEEDS_PATH}*`],

@@ -23,6 +23,7 @@ import type { Mailer } from "../mail/mail.ts";
 import type { AppendListeners } from "../outbox/append-listeners.ts";
 import type { EventNames } from "../outbox/outbox.ts";
 import type { EventSubjects } from "../outbox/subject.ts";
+import type { AttentionSource } from "./attention.ts";
 import type { ServiceImplementation } from "./call/implement.ts";
 import type { PageTokens } from "./resource/page-token.ts";
 
@@ -61,6 +62,8 @@ export interface GroupChild {
 export interface Served {
   readonly services?: readonly ServiceImplementation[];
   readonly mounts?: readonly Mount[];
+  /** Things of the domain that may need the attention of administrators. */
+  readonly attention?: readonly AttentionSource[];
 }
 
 /** The platform of a running server, as domains use it. */

@@ -5,6 +5,7 @@ import { signJwt } from "../iam/tokens/sign-jwt.ts";
 import { createOutboundClient } from "../outbound/client.ts";
 import { deliveriesService } from "./api/deliveries.ts";
 import { eventsService } from "./api/events.ts";
+import { failingSubscriptions } from "./api/failing-subscriptions.ts";
 import { subscriptionSettingsService } from "./api/subscription-settings.ts";
 import { subscriptionsService } from "./api/subscriptions.ts";
 import { startDelivery } from "./delivery/delivery.ts";
@@ -47,5 +48,6 @@ export function startEvents(platform: Platform, { keys }: Iam, settings: EventSe
       deliveriesService(collaborators),
       eventsService(collaborators),
     ],
+    attention: [failingSubscriptions],
   };
 }

@@ -11,6 +11,7 @@ import { accessService } from "./api/access.ts";
 import { accountAssociationsService } from "./api/account-associations.ts";
 import { accountsService } from "./api/accounts.ts";
 import { type AuthCollaborators, authService } from "./api/auth.ts";
+import { expiring } from "./api/expiring.ts";
 import { externalGroupRoleMappingsService } from "./api/external-group-role-mappings.ts";
 import { groupInvitesService } from "./api/group-invites.ts";
 import { createNamedFolder, groupsService } from "./api/groups.ts";
@@ -214,6 +215,7 @@ function serveIam(platform: Platform, iam: Iam & IamParts, settings: IamSettings
       signatureIdentitiesService(collaborators),
       signInSettingsService(collaborators),
     ],
+    attention: expiring,
     mounts: createOidcMounts({ issuer: baseUrl, jwks: iam.keys.jwks, log }),
   };
 }

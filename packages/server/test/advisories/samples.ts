@@ -1,5 +1,6 @@
 /** What the conformance suites need to know of advisories and their mirrors. */
 import { AdvisoryMirrorsService } from "@holt/api/gen/holt/v1/advisory_mirrors_pb.ts";
+import { AdvisoryPreviewsService } from "@holt/api/gen/holt/v1/advisory_previews_pb.ts";
 import { ImportsService } from "@holt/api/gen/holt/v1/imports_pb.ts";
 import { VulnerabilitiesService } from "@holt/api/gen/holt/v1/vulnerabilities_pb.ts";
 import { SecurityAdvisory } from "@holt/api/gen/platform/advisory/v1/security_advisories_pb.ts";
@@ -39,6 +40,8 @@ export const resourceSamples: readonly ResourceSample[] = [
 ];
 
 export const operationSamples: readonly OperationSample[] = [
+  // The advisory does not exist.
+  { method: AdvisoryPreviewsService.method.previewAdvisory, answer: Code.NOT_FOUND },
   { method: ImportsService.method.createImport, answer: 0 },
   { method: ImportsService.method.listImports, answer: 0 },
   { method: Advisories.method.listAdvisoryEvents, answer: 0 },

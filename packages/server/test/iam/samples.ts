@@ -3,6 +3,7 @@ import type { DescMethodUnary, JsonObject } from "@bufbuild/protobuf";
 import { capabilityName } from "@holt/api";
 import { AccessService } from "@holt/api/gen/holt/v1/access_pb.ts";
 import { AccountsService } from "@holt/api/gen/holt/v1/accounts_pb.ts";
+import { AttentionService } from "@holt/api/gen/holt/v1/attention_pb.ts";
 import { MembershipsService } from "@holt/api/gen/holt/v1/memberships_pb.ts";
 import { PublicContentService } from "@holt/api/gen/holt/v1/public_content_pb.ts";
 import { PullToken_Right, PullTokensService } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
@@ -549,6 +550,7 @@ function managedAccountCall(method: DescMethodUnary, isDisabled = false): Operat
 }
 
 export const operationSamples: readonly OperationSample[] = [
+  { method: AttentionService.method.listAttention, answer: 0 },
   { method: AccountsService.method.getOwnAccount, answer: Code.NOT_FOUND },
   ownAccountCall(AccountsService.method.renamePasskey, (uid) => ({ uid, name: "phone" })),
   ownAccountCall(AccountsService.method.removePasskey, (uid) => ({ uid })),
