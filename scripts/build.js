@@ -15,6 +15,7 @@ const swaggerUi = dirname(createRequire(join(root, "packages/server/package.json
 /** Files of the program besides its code, by their place below dist. */
 const files = {
   "share/console": join(root, "packages/console/dist"),
+  "share/manual": join(root, "docs"),
   "share/sign-in/passkey.js": join(root, "packages/server/src/sign-in/http/passkey.js"),
   "share/swagger-ui/swagger-ui-bundle.js": join(swaggerUi, "swagger-ui-bundle.js"),
   "share/swagger-ui/swagger-ui.css": join(swaggerUi, "swagger-ui.css"),

@@ -22,7 +22,7 @@ const SIZE = { width: 1120, height: 640 };
 const dataDir = await mkdtemp(join(tmpdir(), "holt-pictures-"));
 const address = `127.0.0.1:${await freePort()}`;
 const baseUrl = `http://${address}`;
-const env = { ...process.env, HOLT_DATA_DIR: dataDir, HOLT_LISTEN: address, HOLT_BASE_URL: baseUrl };
+const env = { ...process.env, HOLT_LOG_LEVEL: "warn", HOLT_DATA_DIR: dataDir, HOLT_LISTEN: address, HOLT_BASE_URL: baseUrl };
 const server = spawn(process.execPath, [program], { env, stdio: ["ignore", "pipe", "inherit"] });
 const chromium = await launchChromium();
 try {

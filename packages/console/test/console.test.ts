@@ -255,7 +255,7 @@ describe("the console", { skip }, () => {
     await page.getByRole("row", { name: /application\/x-note unsigned/ }).waitFor();
     await assertAccessible(page);
     await page.getByRole("tab", { name: "Call" }).click();
-    await page.getByText(`/holt/v1/repos/${uid}/digests/${digest}/packages`).waitFor();
+    await page.getByText(`/holt/v1/repos/${uid}/digests/${digest}/packages`).first().waitFor();
     await world.must(ReposService.method.deleteRepo, { uid });
   });
 

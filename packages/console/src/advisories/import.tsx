@@ -12,6 +12,7 @@ import { enumText } from "../object/enum-text.ts";
 import { ObjectFrame } from "../object/object.tsx";
 import { Time } from "../object/time.tsx";
 import { useDelete } from "../object/use-delete.ts";
+import { WideTable } from "../object/wide-table.tsx";
 import { GroupPath } from "../tree/group-path.tsx";
 
 const REFRESH_MS = 1_000;
@@ -85,7 +86,7 @@ function ImportProgress({ data }: { readonly data: Import }) {
 function Problems({ problems }: { readonly problems: readonly ImportProblem[] }) {
   if (problems.length === 0) return <Text>All records were read so far.</Text>;
   return (
-    <Table>
+    <WideTable title="Problems">
       <Table.Caption>The first 1,000 problems</Table.Caption>
       <Table.Thead>
         <Table.Tr>
@@ -105,6 +106,6 @@ function Problems({ problems }: { readonly problems: readonly ImportProblem[] })
           </Table.Tr>
         ))}
       </Table.Tbody>
-    </Table>
+    </WideTable>
   );
 }

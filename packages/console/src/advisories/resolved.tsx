@@ -14,6 +14,7 @@ import { ScreenTitle } from "../frame/screen-title.tsx";
 import { useSearchState } from "../frame/search.ts";
 import { FilterBar } from "../list/filter-bar.tsx";
 import type { Filter } from "../list/filters.ts";
+import { WideTable } from "../object/wide-table.tsx";
 
 /** The chart library formats numbers when it loads, and throws for names of languages that only some systems have, such as `en-US@posix`. */
 const ResolvedChart = lazy(() => {
@@ -113,7 +114,7 @@ function daysOf(data: ListResolvedVulnsReportsResponse | undefined): readonly Da
 /** Newest first. */
 function ReportTable({ reports }: { readonly reports: readonly Day[] }) {
   return (
-    <Table>
+    <WideTable title="Resolved vulnerabilities by day">
       <Table.Thead>
         <Table.Tr>
           {["Day (UTC)", "Advisory", "Vulnerability", "CVSS"].map((title) => (
@@ -146,6 +147,6 @@ function ReportTable({ reports }: { readonly reports: readonly Day[] }) {
           )),
         )}
       </Table.Tbody>
-    </Table>
+    </WideTable>
   );
 }

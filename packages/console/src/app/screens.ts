@@ -75,6 +75,7 @@ export const screens: readonly Screen[] = [
   { path: "/role/$", title: "Role", load: () => import("../access/role.tsx") },
   { path: "/explain", title: "Explain access", section: "Access", load: () => import("../access/explain.tsx") },
   { path: "/sessions", title: "Sessions", section: "Access", load: () => import("../people/sessions.tsx") },
+  { path: "/events", title: "Events", section: "Operation", load: () => import("../events/events.tsx") },
   {
     path: "/subscriptions",
     title: "Webhooks",

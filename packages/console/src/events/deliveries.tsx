@@ -1,5 +1,4 @@
 /** The deliveries of a webhook, newest first, each with the answer of the sink. */
-import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { useMutation } from "@connectrpc/connect-query";
 import {
   DeliveriesService,
@@ -16,6 +15,7 @@ import { List } from "../list/list.tsx";
 import { ActionButton } from "../object/action-button.tsx";
 import { enumChoices, enumText, enumValue } from "../object/enum-text.ts";
 import { Time, timeText } from "../object/time.tsx";
+import { RedeliverRangeButton } from "./redeliver-range.tsx";
 
 const columns: readonly Column<Delivery>[] = [
   { id: "event", title: "Event", text: ({ eventType }) => eventType },
@@ -60,7 +60,7 @@ export function Deliveries({ uid }: { readonly uid: string }) {
     title: "Redelivery",
     text: () => "",
     cell: ({ eventId }) => (
-      <RedeliverButton uid={uid} isCompact onClick={() => again.mutate({ uid, eventId })}>
+      <RedeliverButton uid={uid} onClick={() => again.mutate({ uid, eventId })}>
         Send again
       </RedeliverButton>
     ),
@@ -81,11 +81,7 @@ export function Deliveries({ uid }: { readonly uid: string }) {
           { kind: "text", id: "type", title: "Event", placeholder: "api.iam.*" },
         ]}
         empty={<Text>No event was sent yet. “Send a test event” tries whether the sink answers.</Text>}
-        actions={
-          <RedeliverButton uid={uid} onClick={() => again.mutate({ uid, failedSince: timestampFromDate(new Date(0)) })}>
-            Send all failed again
-          </RedeliverButton>
-        }
+        actions={<RedeliverRangeButton uid={uid} />}
       />
     </Stack>
   );
@@ -93,20 +89,13 @@ export function Deliveries({ uid }: { readonly uid: string }) {
 
 interface RedeliverButtonProps {
   readonly uid: string;
-  readonly isCompact?: boolean;
   readonly onClick: () => void;
   readonly children: string;
 }
 
-function RedeliverButton({ uid, isCompact = false, onClick, children }: RedeliverButtonProps) {
+function RedeliverButton({ uid, onClick, children }: RedeliverButtonProps) {
   return (
-    <ActionButton
-      method={DeliveriesService.method.redeliver}
-      uid={uid}
-      variant="default"
-      size={isCompact ? "compact-xs" : "xs"}
-      onClick={onClick}
-    >
+    <ActionButton method={DeliveriesService.method.redeliver} uid={uid} variant="default" size="compact-xs" onClick={onClick}>
       {children}
     </ActionButton>
   );

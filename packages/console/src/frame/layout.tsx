@@ -79,6 +79,9 @@ function PersonMenu() {
           </Menu.Item>
         ))}
         <Menu.Divider />
+        <Menu.Item component="a" href="/docs/manual">
+          Manual
+        </Menu.Item>
         <Menu.Item component="a" href="/docs">
           API browser
         </Menu.Item>

@@ -1,18 +1,24 @@
-/** Home of an organization: its description and the numbers of its groups and image repositories. */
+/** Home of an organization: its numbers, what needs attention, and what has just happened. */
 import { useQuery } from "@connectrpc/connect-query";
+import { EventsService } from "@holt/api/gen/holt/v1/events_pb.ts";
+import { LibraryArtifactsService } from "@holt/api/gen/holt/v1/library_artifacts_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
+import { AdvisoriesService } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
 import { Group, Paper, SimpleGrid, Stack, Text, Title } from "@mantine/core";
 import { useOrganization } from "../frame/organization.ts";
 import { ScreenLink } from "../frame/screen-link.tsx";
+import type { Search } from "../frame/search.ts";
 import { CopyText } from "../object/copy-text.tsx";
+import { EventsTab } from "../object/events-tab.tsx";
+import { useRights } from "../session/rights.ts";
+import { Attention } from "./attention.tsx";
 
 export function Screen() {
   const uid = useOrganization();
-  const below = { uidp: { descendantsOf: uid }, pageSize: 1 };
+  const { may } = useRights();
   const { data: organization } = useQuery(GroupsService.method.getGroup, { uid });
-  const { data: groups } = useQuery(GroupsService.method.listGroups, below);
-  const { data: repos } = useQuery(ReposService.method.listRepos, below);
   return (
     <Stack>
       <div>
@@ -26,19 +32,53 @@ export function Screen() {
         )}
         <CopyText label="uid" text={uid} />
       </div>
-      <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }}>
-        <Count title="Groups" to="/groups" value={groups?.totalCount} />
-        <Count title="Image repositories" to="/repositories" value={repos?.totalCount} />
-      </SimpleGrid>
+      <Counts uid={uid} />
+      <Attention uid={uid} />
+      {may(EventsService.method.listEvents, uid) && (
+        <>
+          <Title order={2} size="h4">
+            Recent events
+          </Title>
+          <EventsTab group={uid} />
+        </>
+      )}
     </Stack>
   );
 }
 
-function Count({ title, to, value }: { readonly title: string; readonly to: string; readonly value: bigint | undefined }) {
+function Counts({ uid }: { readonly uid: string }) {
+  const below = { uidp: { descendantsOf: uid }, pageSize: 1 };
+  const { data: groups } = useQuery(GroupsService.method.listGroups, below);
+  const { data: repos } = useQuery(ReposService.method.listRepos, below);
+  const { listLibraryArtifacts } = LibraryArtifactsService.method;
+  const { data: python } = useQuery(listLibraryArtifacts, { ...below, ecosystem: Ecosystem.PYTHON });
+  const { data: java } = useQuery(listLibraryArtifacts, { ...below, ecosystem: Ecosystem.JAVA });
+  const { data: advisories } = useQuery(AdvisoriesService.method.listAdvisories, below);
+  return (
+    <SimpleGrid cols={{ base: 1, xs: 2, md: 5 }}>
+      <Count title="Groups" to="/groups" value={groups?.totalCount} />
+      <Count title="Image repositories" to="/repositories" value={repos?.totalCount} />
+      <Count title="Python libraries" to="/libraries" value={python?.totalCount} />
+      <Count title="Java libraries" to="/libraries" search={{ ecosystem: "java" }} value={java?.totalCount} />
+      <Count title="Advisories" to="/advisories" value={advisories?.totalCount} />
+    </SimpleGrid>
+  );
+}
+
+interface CountProps {
+  readonly title: string;
+  readonly to: string;
+  readonly search?: Search;
+  readonly value: bigint | undefined;
+}
+
+function Count({ title, to, search, value }: CountProps) {
   return (
     <Paper withBorder p="md">
-      <Group justify="space-between">
-        <ScreenLink to={to}>{title}</ScreenLink>
+      <Group justify="space-between" wrap="nowrap">
+        <ScreenLink to={to} search={search}>
+          {title}
+        </ScreenLink>
         <Text fw={600} size="xl">
           {value === undefined ? "…" : value.toLocaleString("en")}
         </Text>

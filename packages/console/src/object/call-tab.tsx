@@ -11,11 +11,12 @@ export interface CallTabProps {
 }
 
 export function CallTab({ method, uid, digest }: CallTabProps) {
-  const { path } = restCall(method, uid, digest);
+  const { verb, path } = restCall(method, uid, digest);
   return (
     <Stack>
       <Text>The same object over the API. A token comes from a sign-in, or from the exchange of a proof.</Text>
       <CopyText isBlock label="call with curl" text={`curl -H "Authorization: Bearer $TOKEN" "${location.origin}${path}"`} />
+      <CopyText isBlock label="call with holt" text={`holt api ${verb} ${path}`} />
     </Stack>
   );
 }

@@ -5,22 +5,26 @@ import { Loading } from "../frame/loading.tsx";
 import { useLiveEvents } from "./live-events.ts";
 import { Time } from "./time.tsx";
 
-const DAY_MS = 24 * 3_600_000;
+const HOUR_MS = 3_600_000;
 const MAX_EVENTS = 100;
 
 export interface EventsTabProps {
   readonly group: string;
   /** Only events about this uid. */
-  readonly subject?: string;
+  readonly subject?: string | undefined;
+  /** Only events of these types, separated by commas. */
+  readonly types?: string;
+  /** Only events of the last hours; 24 by default. */
+  readonly hours?: number;
 }
 
-export function EventsTab({ group, subject }: EventsTabProps) {
-  const { events, isCurrent, error } = useLiveEvents({ group, subject, pastMs: DAY_MS, maxEvents: MAX_EVENTS });
+export function EventsTab({ group, subject, types, hours = 24 }: EventsTabProps) {
+  const { events, isCurrent, error } = useLiveEvents({ group, subject, types, pastMs: hours * HOUR_MS, maxEvents: MAX_EVENTS });
   if (error !== undefined) return <ErrorAlert error={error} title="The events cannot be shown" />;
   return (
     <Stack gap="xs">
       <Text size="sm" c="dimmed" role="status">
-        {isCurrent ? `The last 24 hours, at most ${MAX_EVENTS} events. New ones appear by themselves.` : "Reading the events…"}
+        {isCurrent ? `The last ${hours} hours, at most ${MAX_EVENTS} events. New ones appear by themselves.` : "Reading the events…"}
       </Text>
       {events.length === 0 && (isCurrent ? <Text>Nothing has happened in this time.</Text> : <Loading />)}
       {events.length > 0 && (

@@ -23,15 +23,18 @@ export interface LiveEventsOptions {
   readonly maxEvents: number;
   /** Only events about this uid; all by default. */
   readonly subject?: string | undefined;
+  /** Only events of these types, separated by commas; all by default. */
+  readonly types?: string | undefined;
 }
 
-export function useLiveEvents({ group, pastMs, maxEvents, subject }: LiveEventsOptions): LiveEvents {
+export function useLiveEvents({ group, pastMs, maxEvents, subject, types = "" }: LiveEventsOptions): LiveEvents {
   const transport = useTransport();
   const [state, setState] = useState<LiveEvents>({ events: [], isCurrent: false, error: undefined });
   useEffect(() => {
     const stop = new AbortController();
     const { signal } = stop;
     const since = timestampFromDate(new Date(Date.now() - pastMs));
+    const wantedTypes = types.split(/[\s,]+/).filter((type) => type !== "");
     setState({ events: [], isCurrent: false, error: undefined });
 
     async function follow(): Promise<void> {
@@ -40,7 +43,7 @@ export function useLiveEvents({ group, pastMs, maxEvents, subject }: LiveEventsO
         const page = await callUnaryMethod(
           transport,
           EventsService.method.listEvents,
-          { parent: group, since, cursor, pageSize: PAGE_SIZE },
+          { parent: group, since, cursor, types: wantedTypes, pageSize: PAGE_SIZE },
           { signal },
         );
         cursor = page.cursor;
@@ -53,7 +56,7 @@ export function useLiveEvents({ group, pastMs, maxEvents, subject }: LiveEventsO
       if (!signal.aborted) setState((before) => ({ ...before, error }));
     });
     return () => stop.abort();
-  }, [transport, group, pastMs, maxEvents, subject]);
+  }, [transport, group, pastMs, maxEvents, subject, types]);
   return state;
 }
 

@@ -2,9 +2,11 @@
 import { ImagePackagesService } from "@holt/api/gen/holt/v1/image_packages_pb.ts";
 import { useObjectUid } from "../frame/organization.ts";
 import { ObjectFrame } from "../object/object.tsx";
+import { Compare } from "./compare.tsx";
 import { ImagePackages } from "./image-packages.tsx";
 import { ImageReferrers } from "./image-referrers.tsx";
 import { ImageVulnerabilities } from "./image-vulnerabilities.tsx";
+import { PullCommands } from "./pull-commands.tsx";
 import { RepositoryPath } from "./repository-path.tsx";
 
 /** The address ends with the uid of the repository and the digest. */
@@ -23,6 +25,8 @@ export function Screen() {
       tabs={[
         { id: "packages", title: "Packages", content: <ImagePackages uid={uid} digest={digest} /> },
         { id: "vulnerabilities", title: "Vulnerabilities", content: <ImageVulnerabilities uid={uid} digest={digest} /> },
+        { id: "compare", title: "Difference", content: <Compare uid={uid} digest={digest} /> },
+        { id: "pull", title: "Pull", content: <PullCommands uid={uid} reference={`@${digest}`} /> },
         { id: "referrers", title: "Signatures and SBOMs", content: <ImageReferrers uid={uid} digest={digest} /> },
       ]}
     />

@@ -1,9 +1,8 @@
 /** One image repository: its readme, its tags, how to pull from it, and who has rights at its group. */
 import { useQuery } from "@connectrpc/connect-query";
-import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { type Repo, ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { type Tag, TagSchema, TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
-import { Stack, Text } from "@mantine/core";
+import { Text } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
 import { ErrorAlert } from "../frame/error-alert.tsx";
@@ -21,6 +20,7 @@ import { ObjectFrame } from "../object/object.tsx";
 import { Time, timeText } from "../object/time.tsx";
 import { GroupPath } from "../tree/group-path.tsx";
 import { DeleteRepositoryButton } from "./delete-repository.tsx";
+import { PullCommands } from "./pull-commands.tsx";
 import { tierText } from "./repositories.tsx";
 
 export function Screen() {
@@ -44,7 +44,7 @@ export function Screen() {
       tabs={[
         { id: "tags", title: "Tags", content: <Tags uid={uid} /> },
         { id: "readme", title: "Readme", content: <Readme uid={uid} /> },
-        { id: "pull", title: "Pull", content: <PullCommands repo={repo} /> },
+        { id: "pull", title: "Pull", content: <PullCommands uid={uid} /> },
         { id: "details", title: "Details", content: <RepositoryDetails repo={repo} /> },
         { id: "access", title: "Access", content: <BindingsTab uid={group} /> },
         { id: "events", title: "Events", content: <EventsTab group={group} subject={uid} /> },
@@ -148,25 +148,5 @@ function Tags({ uid }: { readonly uid: string }) {
       defaultOrder="update_time desc"
       empty={<Text>There are no tags in here. “Pull” shows the address to push to.</Text>}
     />
-  );
-}
-
-/** The path of a repository in the registry consists of the names of its groups and its own. */
-function PullCommands({ repo }: { readonly repo: Repo }) {
-  const { data } = useQuery(GroupsService.method.listGroups, { uidp: { ancestorsOf: repo.uid }, pageSize: 200 });
-  if (data === undefined) return <Loading />;
-  const groups = [...data.groups].sort((a, b) => a.uid.length - b.uid.length).map(({ name }) => name);
-  const image = `${location.host}/${[...groups, repo.name].join("/")}`;
-  return (
-    <Stack>
-      <Text>
-        Replace <code>TAG</code>. A pull token, or the token of a sign-in, is the password.
-      </Text>
-      <CopyText isBlock label="docker command" text={`docker pull ${image}:TAG`} />
-      <CopyText isBlock label="podman command" text={`podman pull ${image}:TAG`} />
-      <CopyText isBlock label="skopeo command" text={`skopeo copy docker://${image}:TAG dir:image`} />
-      <CopyText isBlock label="crane command" text={`crane pull ${image}:TAG image.tar`} />
-      <CopyText isBlock label="container for Kubernetes" text={`containers:\n  - name: app\n    image: ${image}:TAG`} />
-    </Stack>
   );
 }

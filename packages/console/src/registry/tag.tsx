@@ -41,14 +41,27 @@ function History({ uid, repository }: { readonly uid: string; readonly repositor
   if (data.items.length === 0) return <Text>The tag has no history.</Text>;
   return (
     <Timeline>
-      {data.items.toReversed().map(({ digest, updateTimestamp }) => (
+      {data.items.toReversed().map(({ digest, updateTimestamp }, index, items) => (
         <Timeline.Item key={`${timeText(updateTimestamp)} ${digest}`} title={<Time value={updateTimestamp} />}>
           <ScreenLink to="/image" uid={`${repository}/${digest}`} style={{ overflowWrap: "anywhere" }}>
             {digest}
           </ScreenLink>
+          <Before uid={repository} digest={digest} before={items[index + 1]?.digest} />
         </Timeline.Item>
       ))}
     </Timeline>
+  );
+}
+
+/** Leads to the difference to the digest that the tag had before. */
+function Before({ uid, digest, before }: { readonly uid: string; readonly digest: string; readonly before: string | undefined }) {
+  if (before === undefined || before === digest) return null;
+  return (
+    <div>
+      <ScreenLink to="/image" uid={`${uid}/${digest}`} search={{ tab: "compare", with: before }} size="sm">
+        What changed
+      </ScreenLink>
+    </div>
   );
 }
 

@@ -14,6 +14,8 @@ export interface Rights {
    * @param needed a method, or names of capabilities
    */
   missing(needed: DescMethod | readonly string[], uid: string): readonly string[];
+  /** Whether the person has all that the method needs at the uid. False while nothing is known. */
+  may(method: DescMethod, uid: string): boolean;
 }
 
 const capabilityNames = new Map(CapabilitySchema.values.map((value) => [value.number, getOption(value, capabilityName)]));
@@ -24,15 +26,17 @@ export function useRights(): Rights {
     uid: group?.id ?? "",
     names: new Set([...(role?.capabilities ?? []), ...capabilities]),
   }));
+  function missing(needed: DescMethod | readonly string[], uid: string): readonly string[] {
+    if (data === undefined) return [];
+    const here = held.filter((each) => uid === each.uid || uid.startsWith(`${each.uid}/`));
+    const wanted = "kind" in needed ? capabilitiesOf(needed) : needed;
+    return wanted.filter((name) => !here.some(({ names }) => names.has(name)));
+  }
   return {
     name: data?.profile?.name || data?.email || data?.subject || "",
     uid: data?.subject ?? "",
-    missing(needed, uid) {
-      if (data === undefined) return [];
-      const here = held.filter((each) => uid === each.uid || uid.startsWith(`${each.uid}/`));
-      const wanted = "kind" in needed ? capabilitiesOf(needed) : needed;
-      return wanted.filter((name) => !here.some(({ names }) => names.has(name)));
-    },
+    missing,
+    may: (method, uid) => data !== undefined && missing(method, uid).length === 0,
   };
 }
 

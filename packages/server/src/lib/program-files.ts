@@ -14,7 +14,7 @@ const isBuilt = typeof HOLT_IS_BUILT !== "undefined";
 /** A folder of the program, which may be inside its executable. Names have slashes. */
 export interface ProgramFiles {
   has(name: string): boolean;
-  /** The names of the files directly in a folder. */
+  /** The names of the files directly in a folder; empty for the folder itself. None if there is no such folder. */
   list(folder: string): readonly string[];
   read(name: string): Buffer;
 }
@@ -41,7 +41,7 @@ export function programFiles(name: string, inCheckout: () => string): ProgramFil
 export function filesInFolder(folder: string): ProgramFiles {
   return {
     has: (name) => existsSync(join(folder, name)),
-    list: (name) => readdirSync(join(folder, name)),
+    list: (name) => (existsSync(join(folder, name)) ? readdirSync(join(folder, name)) : []),
     read: (name) => readFileSync(join(folder, name)),
   };
 }
@@ -50,7 +50,11 @@ function filesInExecutable({ fileNames, read }: Executable, prefix: string): Pro
   const names = new Set(fileNames.flatMap((name) => (name.startsWith(prefix) ? [name.slice(prefix.length)] : [])));
   return {
     has: (name) => names.has(name),
-    list: (folder) => [...names].flatMap((name) => (name.startsWith(`${folder}/`) ? [name.slice(folder.length + 1)] : [])),
+    list(folder) {
+      const below = folder === "" ? "" : `${folder}/`;
+      const found = [...names].flatMap((name) => (name.startsWith(below) ? [name.slice(below.length)] : []));
+      return found.filter((name) => !name.includes("/"));
+    },
     read: (name) => Buffer.from(read(prefix + name)),
   };
 }

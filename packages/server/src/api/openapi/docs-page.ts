@@ -1,9 +1,10 @@
-/** Serves the page that shows the OpenAPI document: Swagger UI, with all files from this server. */
+/** Serves the page that shows the OpenAPI document: Swagger UI, with all files from this server. The manual is beside it. */
 import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import { type HttpRequest, type RequestHandler, send } from "../../http/http-exchange.ts";
 import { createStaticAsset, type StaticAsset, sendAsset } from "../../http/static-asset.ts";
 import { programFiles } from "../../lib/program-files.ts";
+import { MANUAL_PATH, manualSources } from "./manual.ts";
 
 const HTML = `<!doctype html>
 <html lang="en">
@@ -15,6 +16,7 @@ const HTML = `<!doctype html>
 <link rel="stylesheet" href="/docs/swagger-ui.css">
 </head>
 <body>
+<p class="swagger-ui wrapper"><a href="${MANUAL_PATH}">Manual</a></p>
 <div id="docs"></div>
 <noscript>This page needs JavaScript. The document itself is at <a href="/openapi.json">/openapi.json</a>.</noscript>
 <script src="/docs/swagger-ui-bundle.js"></script>
@@ -51,6 +53,7 @@ export function createDocsHandler(): RequestHandler {
     ["/docs/swagger-ui-bundle.js", () => swaggerAsset("swagger-ui-bundle.js", "text/javascript; charset=utf-8")],
     ["/docs/swagger-ui.css", () => swaggerAsset("swagger-ui.css", "text/css; charset=utf-8")],
     ["/docs/favicon-32x32.png", () => swaggerAsset("favicon-32x32.png", "image/png")],
+    ...manualSources(),
   ]);
   const assets = new Map<string, StaticAsset>();
   return (request, response) => {

@@ -1,0 +1,121 @@
+/** Home, the live feed, redelivery, and the difference of images, in a real browser against a real server. */
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { ImagePackagesService } from "@holt/api/gen/holt/v1/image_packages_pb.ts";
+import { PullToken_Right, PullTokensService } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
+import { SubscriptionsService } from "@holt/api/gen/platform/events/v2/subscriptions_pb.ts";
+import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
+import { APK, apkDatabase, layerOf } from "../../server/test/harness/registry/image-content.ts";
+import { basic, CONFIG, createRegistryClient, LAYER, MANIFEST } from "../../server/test/harness/registry/registry-client.ts";
+import { launchChromium } from "../../server/test/harness/sign-in/chromium.ts";
+import { type SignInWorld, startSignInWorld } from "../../server/test/harness/sign-in/sign-in-world.ts";
+import { until } from "../../server/test/harness/wait.ts";
+import { assertAccessible, buildConsole, signInByLink, type Visit, visit } from "./console-world.ts";
+
+const chromium = await launchChromium();
+const skip = chromium === undefined ? "Chromium does not start on this machine" : false;
+
+describe("the console's overview", { skip }, () => {
+  const world = {} as SignInWorld;
+  before(async () => {
+    buildConsole();
+    Object.assign(world, await startSignInWorld());
+  });
+  after(async () => {
+    await chromium?.close();
+    await world[Symbol.asyncDispose]();
+  });
+
+  const walk = (title: string, steps: (visit: Visit) => Promise<void>) =>
+    test(title, async () => {
+      assert.ok(chromium);
+      await visit(chromium, world, steps);
+    });
+
+  walk("Home shows what needs attention and new events as they happen", async ({ page, screen }) => {
+    await signInByLink(page, world);
+    await page.goto(screen("/"));
+    await page.getByText("Nothing fails, and nothing expires soon.").waitFor();
+    const pullToken = { name: "edge", rights: [PullToken_Right.IMAGES_PULL], ttl: { seconds: 86_400n } };
+    await world.must(PullTokensService.method.createPullToken, { parent: world.orgUid, pullToken });
+    await page.getByRole("cell", { name: /pull_token\.created/ }).waitFor();
+    await page.reload();
+    await page.getByRole("link", { name: "Pull token edge" }).waitFor();
+    await assertAccessible(page);
+    await page.getByRole("link", { name: "Pull token edge" }).click();
+    await page.getByRole("row", { name: /edge/ }).waitFor();
+  });
+
+  walk("the manual is served with its pictures and links to the API browser", async ({ page }) => {
+    await page.goto(`${world.baseUrl}/docs/manual`);
+    await page.getByRole("heading", { name: "The web console" }).waitFor();
+    await assertAccessible(page);
+    await page.getByRole("link", { name: "Events", exact: true }).click();
+    await page.getByRole("heading", { name: "Events", exact: true }).waitFor();
+    await page.getByRole("link", { name: "API", exact: true }).click();
+    await page.getByRole("link", { name: "Manual" }).waitFor();
+  });
+
+  walk("the live feed shows events of the chosen types only", async ({ page, screen }) => {
+    const { uid } = await world.must(GroupsService.method.createGroup, { parent: world.orgUid, group: { name: "watched" } });
+    await world.must(ReposService.method.createRepo, { parent: uid, repo: { name: "seen" } });
+    await signInByLink(page, world);
+    await page.goto(screen("/events"));
+    await page
+      .getByRole("cell", { name: /group\.created/ })
+      .first()
+      .waitFor();
+    await page.getByLabel("Types").fill("api.platform.registry.*");
+    await page
+      .getByRole("cell", { name: /group\.created/ })
+      .first()
+      .waitFor({ state: "detached" });
+    await page
+      .getByRole("cell", { name: /repo\.created/ })
+      .first()
+      .waitFor();
+    assert.match(page.url(), /types=/);
+    await assertAccessible(page);
+  });
+
+  walk("events that were given up since a time are sent again", async ({ page, screen }) => {
+    const subscription = { sink: "https://127.0.0.1:9/hook" };
+    const { uid } = await world.must(SubscriptionsService.method.createSubscription, { parent: world.orgUid, subscription });
+    await signInByLink(page, world);
+    await page.goto(screen(`/subscription/${uid}`));
+    await page.getByRole("button", { name: "Send failed again" }).click();
+    await page.getByLabel("Events since (UTC)").fill("2026-01-01T00:00");
+    await assertAccessible(page);
+    await page.getByRole("dialog").getByRole("button", { name: "Send", exact: true }).click();
+    await page.getByText("0 will be sent again").waitFor();
+  });
+
+  walk("the history of a tag leads to the packages that changed", async ({ page, screen }) => {
+    const { uid } = await world.must(ReposService.method.createRepo, { parent: world.orgUid, repo: { name: "compared" } });
+    using client = createRegistryClient(world.baseUrl, basic("_token", world.token));
+    for (const packages of [
+      ["zlib 1.2-r0", "old 1-r0"],
+      ["zlib 1.3-r0", "new 2-r0"],
+    ]) {
+      const config = await client.blob(uid, JSON.stringify({ os: "linux", architecture: "amd64", author: packages[0] }), CONFIG);
+      const layer = await client.blob(uid, await layerOf({ [APK]: apkDatabase(...packages) }), LAYER);
+      const { digest } = await client.manifest(uid, { schemaVersion: 2, mediaType: MANIFEST, config, layers: [layer] }, "v1");
+      await until(async () => (await world.must(ImagePackagesService.method.listImagePackages, { uid, digest })).packages.length === 2);
+    }
+    await signInByLink(page, world);
+    await page.goto(screen(`/repository/${uid}`));
+    await page.getByRole("link", { name: "v1", exact: true }).click();
+    await page.getByRole("link", { name: "What changed" }).click();
+    await page.getByText("3 differences").waitFor();
+    await page.getByRole("row", { name: /^new .*added/ }).waitFor();
+    await page.getByRole("row", { name: /^old .*removed/ }).waitFor();
+    await page.getByRole("row", { name: /^zlib .*changed 1\.2-r0 1\.3-r0/ }).waitFor();
+    await assertAccessible(page);
+    await page.getByRole("tab", { name: "Pull" }).click();
+    await page.getByText(/^docker pull .*\/my-org\/compared@sha256:/).waitFor();
+    await page.getByRole("tab", { name: "Call" }).click();
+    await page.getByText(/^holt api GET \/holt\/v1\/repos\//).waitFor();
+    await assertAccessible(page);
+  });
+});
