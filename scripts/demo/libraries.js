@@ -23,7 +23,7 @@ async function publishJava(api, group, artifact, version) {
   const pom = `<project><modelVersion>4.0.0</modelVersion><groupId>test.acme</groupId><artifactId>${artifact}</artifactId><version>${version}</version><name>A demonstration artifact</name></project>`;
   const folder = `/libraries/java/${ownerOf(group)}/test/acme/${artifact}/${version}/${artifact}-${version}`;
   await api.send("PUT", `${folder}.pom`, { body: pom });
-  await api.send("PUT", `${folder}.jar`, { body: Buffer.from("PK\x05\x06" + "\0".repeat(18), "latin1") });
+  await api.send("PUT", `${folder}.jar`, { body: Buffer.from(`PK\x05\x06${"\0".repeat(18)}`, "latin1") });
 }
 
 function ownerOf(group) {

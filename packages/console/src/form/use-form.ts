@@ -20,7 +20,7 @@ export interface Form<Values extends Readonly<Record<string, unknown>>> {
 /** @param send resolves when the values are saved, optionally with a function that leaves the screen */
 export function useForm<Values extends Readonly<Record<string, unknown>>>(
   initial: Values,
-  send: (values: Values) => Promise<void | (() => void)>,
+  send: (values: Values) => Promise<unknown>,
 ): Form<Values> {
   const [values, setValues] = useState(initial);
   const [isSending, setSending] = useState(false);
@@ -51,7 +51,7 @@ export function useForm<Values extends Readonly<Record<string, unknown>>>(
         const leave = await send(values);
         setSaved(true);
         mayLeave.current = true;
-        leave?.();
+        if (typeof leave === "function") leave();
       } catch (thrown) {
         setError(thrown);
       } finally {
