@@ -61,6 +61,7 @@ describe("the console's libraries", { skip }, () => {
     await page.getByRole("tab", { name: "Versions" }).click();
     await page.getByRole("button", { name: "Undo yank" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Undo yank" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
     await page.getByRole("button", { name: "Yank", exact: true }).waitFor();
     await page.getByRole("tab", { name: "Setup" }).click();
     await page.getByText(/pip install --index-url .*demo/).waitFor();
