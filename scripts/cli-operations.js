@@ -23,6 +23,7 @@ const placesOfHolt = {
   pullTokens: ["iam", "pullTokens"],
   publicContent: ["iam", "publicContent"],
   pythonProjects: ["libraries", "pythonProjects"],
+  search: ["iam", "search"],
   sessions: ["iam", "sessions"],
   signInSettings: ["iam", "signInSettings"],
   signatureIdentities: ["registry", "signatureIdentities"],

@@ -15,12 +15,13 @@ import { pingService, pingServiceV1 } from "./api/ping.ts";
 import { createPageTokens } from "./api/resource/page-token.ts";
 import { createRefusal } from "./api/rest/error.ts";
 import { createRestHandler } from "./api/rest/rest.ts";
+import { searchService } from "./api/search.ts";
 import { openInstallation } from "./cli/open-installation.ts";
 import type { Config } from "./config.ts";
 import { CONSOLE_PATH, createConsole } from "./console/console.ts";
 import { sqlitePath } from "./db/open.ts";
 import { meterDatabase } from "./db/usage-metrics.ts";
-import { blobReferences, domains, eventSubjects, jobQueues } from "./domains.ts";
+import { blobReferences, domains, eventSubjects, jobQueues, searchSources } from "./domains.ts";
 import { startEvents } from "./events/module.ts";
 import { createCallerSlots } from "./http/caller-slots.ts";
 import { createListener } from "./http/listener.ts";
@@ -169,6 +170,7 @@ export async function createApp(
   const implementations = [
     ...served.flatMap((domain) => domain.services ?? []),
     attentionService(served.flatMap((domain) => domain.attention ?? [])),
+    searchService(searchSources),
     pingService,
     pingServiceV1,
   ];

@@ -22,6 +22,8 @@ export const domains: readonly Domain[] = [
 
 export const migrations = orderMigrations(domains.flatMap((domain) => domain.migrations));
 
+export const searchSources = domains.flatMap((domain) => domain.search ?? []);
+
 export const blobReferences = domains.flatMap((domain) => domain.blobReferences ?? []);
 
 export const jobQueues = domains.flatMap((domain) => domain.queues ?? []);

@@ -1,4 +1,6 @@
 /** Static facts about the domain `advisories`: tables, migrations, events. Every command loads this file, so keep its imports few. */
+import { SearchHit_Kind } from "@holt/api/gen/holt/v1/search_pb.ts";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { sql } from "kysely";
 import type { Domain } from "../api/module.ts";
 import { advisories } from "./migrations/010-advisories.ts";
@@ -11,8 +13,19 @@ import { findings } from "./migrations/034-findings.ts";
 import { originVersions } from "./migrations/045-origin-versions.ts";
 import "./tables.ts";
 
+const ADVISORY = {
+  kind: SearchHit_Kind.ADVISORY,
+  capability: Capability.CAP_ADVISORIES_LIST,
+  table: "advisory",
+  hasDeleteTime: true,
+} as const;
+
 export const advisoriesDomain: Domain = {
   name: "advisories",
+  search: [
+    { ...ADVISORY, column: "first_alias", context: sql<string>`(select a.artifact_name from advisory as a where a.uid = r.uid)` },
+    { ...ADVISORY, column: "artifact_name", context: sql<string>`(select a.first_alias from advisory as a where a.uid = r.uid)` },
+  ],
   migrations: [advisories, remoteImports, feeds, advisoryBodies, advisoryIndexes, mirrorLeasesImportTurns, findings, originVersions],
   countedRows: [
     { kind: "advisory", table: "advisory", where: "delete_time is null" },

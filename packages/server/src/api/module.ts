@@ -26,6 +26,7 @@ import type { EventSubjects } from "../outbox/subject.ts";
 import type { AttentionSource } from "./attention.ts";
 import type { ServiceImplementation } from "./call/implement.ts";
 import type { PageTokens } from "./resource/page-token.ts";
+import type { SearchSource } from "./search-source.ts";
 
 export interface Domain {
   readonly name: string;
@@ -36,6 +37,8 @@ export interface Domain {
   readonly countedRows?: readonly CountedRows[];
   /** Columns that keep blobs from being collected. */
   readonly blobReferences?: readonly BlobReference[];
+  /** Names that the search finds. */
+  readonly search?: readonly SearchSource[];
   /** Subjects of events whose message does not name its own uid. */
   readonly eventSubjects?: EventSubjects;
   /** Tables whose rows are work for background workers, for metrics. */

@@ -1,4 +1,6 @@
 /** Static facts about the domain `iam`: tables, migrations, events. Every command loads this file, so keep its imports few. */
+import { SearchHit_Kind } from "@holt/api/gen/holt/v1/search_pb.ts";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import type { Domain } from "../api/module.ts";
 import { parentOf, rootOf } from "../lib/uid.ts";
 import { initial } from "./migrations/001-initial.ts";
@@ -17,6 +19,7 @@ import { mails } from "./migrations/041-mails.ts";
 import { loginSessions } from "./migrations/042-login-sessions.ts";
 import { publicContent } from "./migrations/043-public-content.ts";
 import { signInSettings } from "./migrations/044-sign-in-settings.ts";
+import { searchIndexes } from "./migrations/046-search-indexes.ts";
 import "./tables.ts";
 
 const ofGroup = ({ uid }: { uid: string }) => ({ subject: uid, group: uid });
@@ -50,6 +53,11 @@ export const iamDomain: Domain = {
     loginSessions,
     publicContent,
     signInSettings,
+    searchIndexes,
+  ],
+  search: [
+    { kind: SearchHit_Kind.GROUP, capability: Capability.CAP_IAM_GROUPS_LIST, table: "group", column: "name" },
+    { kind: SearchHit_Kind.IDENTITY, capability: Capability.CAP_IAM_IDENTITY_LIST, table: "identity", column: "name" },
   ],
   countedRows: [
     { kind: "group", table: "group" },

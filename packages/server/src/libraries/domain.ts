@@ -1,4 +1,6 @@
 /** Static facts about the domain `libraries`: tables, migrations, events. Every command loads this file, so keep its imports few. */
+import { SearchHit_Kind } from "@holt/api/gen/holt/v1/search_pb.ts";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import type { Domain } from "../api/module.ts";
 import { libraries } from "./migrations/009-libraries.ts";
 import { librarySearch } from "./migrations/015-library-search.ts";
@@ -13,6 +15,13 @@ export const librariesDomain: Domain = {
     { kind: "library_artifact", table: "library_artifact" },
     { kind: "java_artifact", table: "library_artifact", where: "ecosystem = 1" },
     { kind: "python_artifact", table: "library_artifact", where: "ecosystem = 2" },
+  search: [
+    {
+      kind: SearchHit_Kind.PACKAGE,
+      capability: Capability.CAP_LIBRARIES_ARTIFACTS_LIST,
+      table: "library_artifact",
+      column: "name",
+    },
   ],
   onGroupDelete: { blockedBy: [{ table: "library_artifact" }] },
   blobReferences: [{ table: "library_file", column: "digest" }],

@@ -1,4 +1,7 @@
 /** Static facts about the domain `registry`: tables, migrations, events. Every command loads this file, so keep its imports few. */
+import { SearchHit_Kind } from "@holt/api/gen/holt/v1/search_pb.ts";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { sql } from "kysely";
 import type { Domain } from "../api/module.ts";
 import { rootOf } from "../lib/uid.ts";
 import { registry } from "./migrations/002-registry.ts";
@@ -22,6 +25,17 @@ const ofOrganizationV1 = ({ id }: { id: string }) => ofOrganization({ uid: id })
 
 export const registryDomain: Domain = {
   name: "registry",
+  search: [
+    { kind: SearchHit_Kind.REPOSITORY, capability: Capability.CAP_REPO_LIST, table: "repo", column: "name" },
+    {
+      kind: SearchHit_Kind.TAG,
+      capability: Capability.CAP_TAG_LIST,
+      table: "tag",
+      column: "name",
+      // The uid of the repo is that of the tag without its last segment.
+      context: sql<string>`(select p.name from repo as p where p.uid = substr(r.uid, 1, length(r.uid) - 17))`,
+    },
+  ],
   migrations: [
     registry,
     imagePackages,

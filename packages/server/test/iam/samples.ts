@@ -7,6 +7,7 @@ import { AttentionService } from "@holt/api/gen/holt/v1/attention_pb.ts";
 import { MembershipsService } from "@holt/api/gen/holt/v1/memberships_pb.ts";
 import { PublicContentService } from "@holt/api/gen/holt/v1/public_content_pb.ts";
 import { PullToken_Right, PullTokensService } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
+import { SearchService } from "@holt/api/gen/holt/v1/search_pb.ts";
 import { SessionsService } from "@holt/api/gen/holt/v1/sessions_pb.ts";
 import { SignInSettingsService } from "@holt/api/gen/holt/v1/sign_in_settings_pb.ts";
 import { SignatureIdentitiesService } from "@holt/api/gen/holt/v1/signature_identities_pb.ts";
@@ -600,6 +601,9 @@ export const operationSamples: readonly OperationSample[] = [
   { method: TermsService.method.acceptTerms, answer: 0, event: termsAcceptance },
   { method: TermsService.method.listTermsAcceptances, answer: 0 },
   { method: AccessService.method.testToken, answer: Code.INVALID_ARGUMENT },
+  // The minimal request has neither a text of two characters nor the URL of an issuer.
+  { method: SearchService.method.search, answer: Code.INVALID_ARGUMENT },
+  { method: SignInSettingsService.method.discoverProvider, answer: Code.INVALID_ARGUMENT },
   { method: IdentitiesService.method.updateIdentityMetadata, event: metadataUpdate },
   { method: RoleBindingsService.method.batchCreateRoleBindings, event: batchOfBindings },
   {

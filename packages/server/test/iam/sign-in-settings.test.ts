@@ -4,13 +4,15 @@ import { PublicContent_Kind, PublicContentService } from "@holt/api/gen/holt/v1/
 import { PullToken_Right, PullTokensService } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
 import { SignInSettingsService } from "@holt/api/gen/holt/v1/sign_in_settings_pb.ts";
 import { Auth } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { GroupInvitesService } from "@holt/api/gen/platform/iam/v2/group_invites_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { IdentityProvidersService } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
 import { SecurityTokenService } from "@holt/api/gen/platform/oidc/v1/security_token_service_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
-import { codeOf, errorOf } from "../harness/clients.ts";
+import { answerOf, codeOf, errorOf } from "../harness/clients.ts";
 import { builtInRole, providerIn } from "../harness/iam/iam.ts";
+import { startIssuer } from "../harness/oidc-issuer.ts";
 import { createRegistryClient } from "../harness/registry/registry-client.ts";
 import { describeWithWorld, type World } from "../harness/world.ts";
 
@@ -34,6 +36,23 @@ const set = (world: World, settings: object, token?: string) =>
   world.rest.call(updateSignInSettings, { signInSettings: settings }, token ?? world.owner.token);
 
 describeWithWorld("the sign-in settings of organizations", (world) => {
+  test("the discovery of a provider tells what its issuer supports, and what is wrong with it", async () => {
+    await using issuer = await startIssuer({ now: world.clock.now });
+    const discover = (name: string, parent = world.orgUid, token = world.owner.token) =>
+      world.rest.call(SignInSettingsService.method.discoverProvider, { parent, issuer: name }, token);
+    const found = answerOf(await discover(issuer.issuer));
+    assert.equal(found.redirectUri, `${world.baseUrl}/oauth/callback`);
+    // The issuer of the tests signs tokens and has no sign-in.
+    assert.match(found.problem, /no authorization_endpoint/);
+    assert.match(answerOf(await discover(`${issuer.issuer}/`)).problem, /names the issuer/);
+    assert.match(answerOf(await discover("http://127.0.0.1:9")).problem, /does not answer/);
+    assert.equal(codeOf(await discover("http://issuer.test")), Code.INVALID_ARGUMENT);
+    const group = await world.group(world.orgUid);
+    assert.equal(codeOf(await discover(issuer.issuer, group)), Code.INVALID_ARGUMENT);
+    const reader = await world.robot(world.orgUid, [Capability.CAP_IAM_IDENTITY_PROVIDERS_LIST]);
+    assert.equal(codeOf(await discover(issuer.issuer, world.orgUid, reader.token)), Code.PERMISSION_DENIED);
+  });
+
   test("a session without the required second factor has no rights in the organization, and one with it has them", async () => {
     const { uid, token } = await startOrganization(world, "policy-1");
     const other = await world.must(GroupsService.method.createGroup, { group: { name: "policy-1-other" } }, token);

@@ -15,7 +15,163 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holt/v1/sign_in_settings.proto.
  */
 export const file_holt_v1_sign_in_settings: GenFile = /*@__PURE__*/
-  fileDesc("Ch5ob2x0L3YxL3NpZ25faW5fc2V0dGluZ3MucHJvdG8SB2hvbHQudjEi3gEKDlNpZ25JblNldHRpbmdzEhQKA3VpZBgBIAEoCUIH4EEDiLUYARIlChhsb2NhbF9hY2NvdW50c19mb3JiaWRkZW4YAiABKAhCA+BBARIjChZzZWNvbmRfZmFjdG9yX3JlcXVpcmVkGAMgASgIQgPgQQESIgoVb3duX3Byb3ZpZGVyX3JlcXVpcmVkGAQgASgIQgPgQQESGQoMZGlzcGxheV9uYW1lGAUgASgJQgPgQQESFAoEbG9nbxgGIAEoDEIG4EEB4EEEEhUKCGxvZ29fdXJpGAcgASgJQgPgQQMiMAoYR2V0U2lnbkluU2V0dGluZ3NSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECiLUYASKPAQobVXBkYXRlU2lnbkluU2V0dGluZ3NSZXF1ZXN0EjoKEHNpZ25faW5fc2V0dGluZ3MYASABKAsyFy5ob2x0LnYxLlNpZ25JblNldHRpbmdzQgfgQQKItRgBEjQKC3VwZGF0ZV9tYXNrGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0ID4EEBMu0DChVTaWduSW5TZXR0aW5nc1NlcnZpY2USuQEKEUdldFNpZ25JblNldHRpbmdzEiEuaG9sdC52MS5HZXRTaWduSW5TZXR0aW5nc1JlcXVlc3QaFy5ob2x0LnYxLlNpZ25JblNldHRpbmdzImiKtRgGCgQKApcKmrUYMgosR2V0IHRoZSBzaWduLWluIHNldHRpbmdzIG9mIGFuIG9yZ2FuaXphdGlvbi4YASgBgtPkkwIiEiAvaG9sdC92MS9zaWduSW5TZXR0aW5ncy97dWlkPSoqfRKXAgoUVXBkYXRlU2lnbkluU2V0dGluZ3MSJC5ob2x0LnYxLlVwZGF0ZVNpZ25JblNldHRpbmdzUmVxdWVzdBoXLmhvbHQudjEuU2lnbkluU2V0dGluZ3MivwGKtRgGCgQKApYKkrUYLwokYXBpLmhvbHQuc2lnbl9pbl9zZXR0aW5ncy51cGRhdGVkLnYxEgVncm91cBgBmrUYMwovQ2hhbmdlIHRoZSBzaWduLWluIHNldHRpbmdzIG9mIGFuIG9yZ2FuaXphdGlvbi4oAYLT5JMCRToQc2lnbl9pbl9zZXR0aW5nczIxL2hvbHQvdjEvc2lnbkluU2V0dGluZ3Mve3NpZ25faW5fc2V0dGluZ3MudWlkPSoqfWIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_field_mask, file_platform_annotations_annotations]);
+  fileDesc("Ch5ob2x0L3YxL3NpZ25faW5fc2V0dGluZ3MucHJvdG8SB2hvbHQudjEiRwoXRGlzY292ZXJQcm92aWRlclJlcXVlc3QSFwoGcGFyZW50GAEgASgJQgfgQQKItRgBEhMKBmlzc3VlchgCIAEoCUID4EECIsUBChhEaXNjb3ZlclByb3ZpZGVyUmVzcG9uc2USDwoHcHJvYmxlbRgBIAEoCRIeChZhdXRob3JpemF0aW9uX2VuZHBvaW50GAIgASgJEhYKDnRva2VuX2VuZHBvaW50GAMgASgJEhYKDnBrY2Vfc3VwcG9ydGVkGAQgASgIEhgKEHNjb3Blc19zdXBwb3J0ZWQYBSADKAkSGAoQY2xhaW1zX3N1cHBvcnRlZBgGIAMoCRIUCgxyZWRpcmVjdF91cmkYByABKAki3gEKDlNpZ25JblNldHRpbmdzEhQKA3VpZBgBIAEoCUIH4EEDiLUYARIlChhsb2NhbF9hY2NvdW50c19mb3JiaWRkZW4YAiABKAhCA+BBARIjChZzZWNvbmRfZmFjdG9yX3JlcXVpcmVkGAMgASgIQgPgQQESIgoVb3duX3Byb3ZpZGVyX3JlcXVpcmVkGAQgASgIQgPgQQESGQoMZGlzcGxheV9uYW1lGAUgASgJQgPgQQESFAoEbG9nbxgGIAEoDEIG4EEB4EEEEhUKCGxvZ29fdXJpGAcgASgJQgPgQQMiMAoYR2V0U2lnbkluU2V0dGluZ3NSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECiLUYASKPAQobVXBkYXRlU2lnbkluU2V0dGluZ3NSZXF1ZXN0EjoKEHNpZ25faW5fc2V0dGluZ3MYASABKAsyFy5ob2x0LnYxLlNpZ25JblNldHRpbmdzQgfgQQKItRgBEjQKC3VwZGF0ZV9tYXNrGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0ID4EEBMusFChVTaWduSW5TZXR0aW5nc1NlcnZpY2USuQEKEUdldFNpZ25JblNldHRpbmdzEiEuaG9sdC52MS5HZXRTaWduSW5TZXR0aW5nc1JlcXVlc3QaFy5ob2x0LnYxLlNpZ25JblNldHRpbmdzImiKtRgGCgQKApcKmrUYMgosR2V0IHRoZSBzaWduLWluIHNldHRpbmdzIG9mIGFuIG9yZ2FuaXphdGlvbi4YASgBgtPkkwIiEiAvaG9sdC92MS9zaWduSW5TZXR0aW5ncy97dWlkPSoqfRKXAgoUVXBkYXRlU2lnbkluU2V0dGluZ3MSJC5ob2x0LnYxLlVwZGF0ZVNpZ25JblNldHRpbmdzUmVxdWVzdBoXLmhvbHQudjEuU2lnbkluU2V0dGluZ3MivwGKtRgGCgQKApYKkrUYLwokYXBpLmhvbHQuc2lnbl9pbl9zZXR0aW5ncy51cGRhdGVkLnYxEgVncm91cBgBmrUYMwovQ2hhbmdlIHRoZSBzaWduLWluIHNldHRpbmdzIG9mIGFuIG9yZ2FuaXphdGlvbi4oAYLT5JMCRToQc2lnbl9pbl9zZXR0aW5nczIxL2hvbHQvdjEvc2lnbkluU2V0dGluZ3Mve3NpZ25faW5fc2V0dGluZ3MudWlkPSoqfRL7AQoQRGlzY292ZXJQcm92aWRlchIgLmhvbHQudjEuRGlzY292ZXJQcm92aWRlclJlcXVlc3QaIS5ob2x0LnYxLkRpc2NvdmVyUHJvdmlkZXJSZXNwb25zZSKhAYq1GAYKBAoClQqatRhXClFSZWFkIHRoZSBkaXNjb3ZlcnkgZG9jdW1lbnQgb2YgYW4gaXNzdWVyLCB0byBzZXQgdXAgYW4gaWRlbnRpdHkgcHJvdmlkZXIgd2l0aCBpdC4YASgBgtPkkwI2EjQvaG9sdC92MS9zaWduSW5TZXR0aW5ncy97cGFyZW50PSoqfTpkaXNjb3ZlclByb3ZpZGVyYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_field_mask, file_platform_annotations_annotations]);
+
+/**
+ * The issuer to ask.
+ *
+ * @generated from message holt.v1.DiscoverProviderRequest
+ */
+export type DiscoverProviderRequest = Message<"holt.v1.DiscoverProviderRequest"> & {
+  /**
+   * uid of the organization.
+   *
+   * @generated from field: string parent = 1;
+   */
+  parent: string;
+
+  /**
+   * An https URL; http only for a loopback host.
+   *
+   * @generated from field: string issuer = 2;
+   */
+  issuer: string;
+};
+
+/**
+ * The issuer to ask.
+ *
+ * @generated from message holt.v1.DiscoverProviderRequest
+ */
+export type DiscoverProviderRequestJson = {
+  /**
+   * uid of the organization.
+   *
+   * @generated from field: string parent = 1;
+   */
+  parent?: string;
+
+  /**
+   * An https URL; http only for a loopback host.
+   *
+   * @generated from field: string issuer = 2;
+   */
+  issuer?: string;
+};
+
+/**
+ * Describes the message holt.v1.DiscoverProviderRequest.
+ * Use `create(DiscoverProviderRequestSchema)` to create a new message.
+ */
+export const DiscoverProviderRequestSchema: GenMessage<DiscoverProviderRequest, {jsonType: DiscoverProviderRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holt_v1_sign_in_settings, 0);
+
+/**
+ * What the discovery document of the issuer says.
+ *
+ * @generated from message holt.v1.DiscoverProviderResponse
+ */
+export type DiscoverProviderResponse = Message<"holt.v1.DiscoverProviderResponse"> & {
+  /**
+   * Why the issuer cannot be used. Empty if no fault was found.
+   *
+   * @generated from field: string problem = 1;
+   */
+  problem: string;
+
+  /**
+   * @generated from field: string authorization_endpoint = 2;
+   */
+  authorizationEndpoint: string;
+
+  /**
+   * @generated from field: string token_endpoint = 3;
+   */
+  tokenEndpoint: string;
+
+  /**
+   * Whether it supports PKCE with S256. False if the document does not say so.
+   *
+   * @generated from field: bool pkce_supported = 4;
+   */
+  pkceSupported: boolean;
+
+  /**
+   * At most 100, as are the claims.
+   *
+   * @generated from field: repeated string scopes_supported = 5;
+   */
+  scopesSupported: string[];
+
+  /**
+   * @generated from field: repeated string claims_supported = 6;
+   */
+  claimsSupported: string[];
+
+  /**
+   * The address of this server that the issuer must allow as a redirect.
+   *
+   * @generated from field: string redirect_uri = 7;
+   */
+  redirectUri: string;
+};
+
+/**
+ * What the discovery document of the issuer says.
+ *
+ * @generated from message holt.v1.DiscoverProviderResponse
+ */
+export type DiscoverProviderResponseJson = {
+  /**
+   * Why the issuer cannot be used. Empty if no fault was found.
+   *
+   * @generated from field: string problem = 1;
+   */
+  problem?: string;
+
+  /**
+   * @generated from field: string authorization_endpoint = 2;
+   */
+  authorizationEndpoint?: string;
+
+  /**
+   * @generated from field: string token_endpoint = 3;
+   */
+  tokenEndpoint?: string;
+
+  /**
+   * Whether it supports PKCE with S256. False if the document does not say so.
+   *
+   * @generated from field: bool pkce_supported = 4;
+   */
+  pkceSupported?: boolean;
+
+  /**
+   * At most 100, as are the claims.
+   *
+   * @generated from field: repeated string scopes_supported = 5;
+   */
+  scopesSupported?: string[];
+
+  /**
+   * @generated from field: repeated string claims_supported = 6;
+   */
+  claimsSupported?: string[];
+
+  /**
+   * The address of this server that the issuer must allow as a redirect.
+   *
+   * @generated from field: string redirect_uri = 7;
+   */
+  redirectUri?: string;
+};
+
+/**
+ * Describes the message holt.v1.DiscoverProviderResponse.
+ * Use `create(DiscoverProviderResponseSchema)` to create a new message.
+ */
+export const DiscoverProviderResponseSchema: GenMessage<DiscoverProviderResponse, {jsonType: DiscoverProviderResponseJson}> = /*@__PURE__*/
+  messageDesc(file_holt_v1_sign_in_settings, 1);
 
 /**
  * Sign-in settings of an organization: requirements and appearance. Workloads and pull tokens are not affected.
@@ -138,7 +294,7 @@ export type SignInSettingsJson = {
  * Use `create(SignInSettingsSchema)` to create a new message.
  */
 export const SignInSettingsSchema: GenMessage<SignInSettings, {jsonType: SignInSettingsJson}> = /*@__PURE__*/
-  messageDesc(file_holt_v1_sign_in_settings, 0);
+  messageDesc(file_holt_v1_sign_in_settings, 2);
 
 /**
  * Names the organization.
@@ -169,7 +325,7 @@ export type GetSignInSettingsRequestJson = {
  * Use `create(GetSignInSettingsRequestSchema)` to create a new message.
  */
 export const GetSignInSettingsRequestSchema: GenMessage<GetSignInSettingsRequest, {jsonType: GetSignInSettingsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holt_v1_sign_in_settings, 1);
+  messageDesc(file_holt_v1_sign_in_settings, 3);
 
 /**
  * The settings with their new values, and the fields to change.
@@ -214,7 +370,7 @@ export type UpdateSignInSettingsRequestJson = {
  * Use `create(UpdateSignInSettingsRequestSchema)` to create a new message.
  */
 export const UpdateSignInSettingsRequestSchema: GenMessage<UpdateSignInSettingsRequest, {jsonType: UpdateSignInSettingsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holt_v1_sign_in_settings, 2);
+  messageDesc(file_holt_v1_sign_in_settings, 4);
 
 /**
  * Sign-in settings of an organization: requirements and appearance.
@@ -243,6 +399,17 @@ export const SignInSettingsService: GenService<{
     methodKind: "unary";
     input: typeof UpdateSignInSettingsRequestSchema;
     output: typeof SignInSettingsSchema;
+  },
+  /**
+   * Read what an issuer says about itself, to set up an identity provider with it. A fault of the issuer is a part of the
+   * response, not an error.
+   *
+   * @generated from rpc holt.v1.SignInSettingsService.DiscoverProvider
+   */
+  discoverProvider: {
+    methodKind: "unary";
+    input: typeof DiscoverProviderRequestSchema;
+    output: typeof DiscoverProviderResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_holt_v1_sign_in_settings, 0);

@@ -14,18 +14,21 @@ import { type Logo, logoParser, MAX_LOGO_BYTES } from "../policy/logo.ts";
 import { logoPath } from "../policy/logo-path.ts";
 import { problemOf } from "../policy/sign-in-policy.ts";
 import type { SignInSettingsTable } from "../tables.ts";
+import { type DiscoverProviderCollaborators, discoverProvider } from "./discover-provider.ts";
 
-export interface SignInSettingsCollaborators {
+export interface SignInSettingsCollaborators extends DiscoverProviderCollaborators {
   readonly grants: Grants;
   readonly parsers: Parsers;
-  readonly baseUrl: string;
 }
 
 const MAX_NAME_LENGTH = 100;
 
-export function signInSettingsService({ grants, parsers, baseUrl }: SignInSettingsCollaborators) {
+export function signInSettingsService(collaborators: SignInSettingsCollaborators) {
+  const { grants, parsers, baseUrl } = collaborators;
   return implement(SignInSettingsService, {
     getSignInSettings: read(async ({ uid }, { db }) => messageFromRow(await find(db, uid), baseUrl)),
+
+    discoverProvider: read((request) => discoverProvider(request, collaborators)),
 
     updateSignInSettings: {
       kind: "write",

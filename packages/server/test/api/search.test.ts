@@ -1,0 +1,88 @@
+/** The search for names, on both stores. */
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { SearchHit_Kind as Kind, SearchService } from "@holt/api/gen/holt/v1/search_pb.ts";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
+import { TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
+import { Code } from "../../src/lib/errors.ts";
+import { answerOf, codeOf } from "../harness/clients.ts";
+import { type Caller, describeWithWorld } from "../harness/world.ts";
+
+const { search } = SearchService.method;
+const DIGEST = `sha256:${"a".repeat(64)}`;
+
+describeWithWorld("the search", (world) => {
+  const find = async (request: object, { token }: Caller = world.owner) => {
+    const [rest, grpc] = await Promise.all(
+      [world.rest, world.grpc].map((client) => client.call(search, { parent: world.orgUid, ...request } as never, token)),
+    );
+    assert.deepEqual(answerOf(rest!), answerOf(grpc!));
+    return answerOf(rest!);
+  };
+  const createRepo = async (parent: string, name: string) =>
+    (await world.must(ReposService.method.createRepo, { parent, repo: { name } })).uid;
+
+  it("finds each kind by the beginning and by a later part of the name, beginnings first", async () => {
+    const team = await world.group(world.orgUid, "search-payments");
+    const repo = await createRepo(team, "payments-api");
+    const other = await createRepo(team, "old-payments");
+    await world.must(TagsService.method.createTag, { parent: repo, tag: { name: "payments-1", digest: DIGEST } });
+    const { hits, incomplete } = await find({ text: "PAYMENTS" });
+    assert.deepEqual(
+      hits.map(({ kind, uid, name, context }) => [kind, kind === Kind.TAG ? "" : uid, name, context]),
+      [
+        [Kind.GROUP, team, "search-payments", ""],
+        [Kind.REPOSITORY, repo, "payments-api", ""],
+        [Kind.REPOSITORY, other, "old-payments", ""],
+        [Kind.TAG, "", "payments-1", "payments-api"],
+      ],
+    );
+    assert.equal(incomplete, false);
+    assert.deepEqual(
+      (await find({ text: "payments", kinds: [Kind.TAG] })).hits.map(({ kind }) => kind),
+      [Kind.TAG],
+    );
+  });
+
+  it("shows a caller only kinds and groups where it may list them", async () => {
+    const [seen, hidden] = [await world.group(world.orgUid, "narrow-a"), await world.group(world.orgUid, "narrow-b")];
+    const repo = await createRepo(seen, "narrow-repo");
+    await createRepo(hidden, "narrow-repo");
+    const caller = await world.robot(seen, [Capability.CAP_REPO_LIST]);
+    const { hits } = await find({ text: "narrow" }, caller);
+    assert.deepEqual(
+      hits.map(({ uid }) => uid),
+      [repo],
+    );
+    const stranger = await world.must(GroupsService.method.createGroup, { group: { name: "narrow-organization" } });
+    assert.deepEqual((await find({ text: "narrow", parent: stranger.uid }, caller)).hits, []);
+    assert.deepEqual((await find({ text: "narrow", parent: "f".repeat(40) })).hits, []);
+  });
+
+  it("treats patterns as text, limits each kind, and says whether there is more", async () => {
+    const team = await world.group(world.orgUid, "limits");
+    for (const name of ["page-1", "page-2", "page-3"]) await createRepo(team, name);
+    const request = { text: "page-", kinds: [Kind.REPOSITORY] };
+    const { hits, incomplete } = await find({ ...request, pageSize: 2 });
+    assert.deepEqual(
+      hits.map(({ name }) => name),
+      ["page-1", "page-2"],
+    );
+    assert.equal(incomplete, true);
+    assert.equal((await find({ ...request, pageSize: 3 })).incomplete, false);
+    assert.deepEqual((await find({ ...request, text: "pag%" })).hits, []);
+    assert.deepEqual((await find({ ...request, text: "page_" })).hits, []);
+  });
+
+  it("refuses texts that are too short or too long, large pages, and parents that are not organizations", async () => {
+    const team = await world.group(world.orgUid, "not-an-organization");
+    for (const request of [{ text: "a" }, { text: "x".repeat(101) }, { text: "ok", pageSize: 21 }, { text: "ok", parent: team }])
+      assert.equal(
+        codeOf(await world.grpc.call(search, { parent: world.orgUid, ...request }, world.token)),
+        Code.INVALID_ARGUMENT,
+        JSON.stringify(request).slice(0, 60),
+      );
+  });
+});
