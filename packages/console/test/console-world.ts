@@ -67,6 +67,17 @@ export async function signInByLink(page: Page, world: SignInWorld): Promise<void
     .waitFor();
 }
 
+/** Signs a person in at the provider of the organization `acme.test`. */
+export async function signInAtProvider(page: Page, world: SignInWorld, account: string): Promise<void> {
+  await page.goto(`${world.baseUrl}/console/${world.acme.uid}`);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByLabel("Your organization").fill("acme.test");
+  await page.getByRole("button", { name: "Continue" }).click();
+  await page.getByLabel("Account").fill(account);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "acme.test" }).waitFor();
+}
+
 const folder = join(import.meta.dirname, "..");
 
 /** Builds the console if a source is newer than the build, so that the tests see what is there. */

@@ -8,14 +8,22 @@ import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { IdentitiesService } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
-import type { Page } from "playwright-core";
 import { APK, apkDatabase, layerOf } from "../../server/test/harness/registry/image-content.ts";
 import { basic, CONFIG, createRegistryClient, LAYER, MANIFEST } from "../../server/test/harness/registry/registry-client.ts";
 import { launchChromium } from "../../server/test/harness/sign-in/chromium.ts";
 import { type SignInWorld, startSignInWorld } from "../../server/test/harness/sign-in/sign-in-world.ts";
 import { until } from "../../server/test/harness/wait.ts";
 import { compressedSizes } from "./compressed-sizes.ts";
-import { assertAccessible, buildConsole, linkOf, signInByLink, type Visit, type VisitOptions, visit } from "./console-world.ts";
+import {
+  assertAccessible,
+  buildConsole,
+  linkOf,
+  signInAtProvider,
+  signInByLink,
+  type Visit,
+  type VisitOptions,
+  visit,
+} from "./console-world.ts";
 
 const chromium = await launchChromium();
 const skip = chromium === undefined ? "Chromium does not start on this machine" : false;
@@ -72,18 +80,8 @@ describe("the console", { skip }, () => {
     await page.getByRole("heading", { name: "Sign in to Holt" }).waitFor();
   });
 
-  async function signInAt(page: Page, account: string): Promise<void> {
-    await page.goto(`${world.baseUrl}/console/${world.acme.uid}`);
-    await page.getByRole("button", { name: "Sign in" }).click();
-    await page.getByLabel("Your organization").fill("acme.test");
-    await page.getByRole("button", { name: "Continue" }).click();
-    await page.getByLabel("Account").fill(account);
-    await page.getByRole("button", { name: "Sign in" }).click();
-    await page.getByRole("heading", { name: "acme.test" }).waitFor();
-  }
-
   walk("a person signs in at the organization's provider and returns to the screen", async ({ page }) => {
-    await signInAt(page, "alice");
+    await signInAtProvider(page, world, "alice");
     assert.equal(page.url(), `${world.baseUrl}/console/${world.acme.uid}`);
   });
 
@@ -149,7 +147,7 @@ describe("the console", { skip }, () => {
   );
 
   walk("a person with few rights sees which capability an action needs", async ({ page }) => {
-    await signInAt(page, "alice");
+    await signInAtProvider(page, world, "alice");
     await page.goto(`${world.baseUrl}/console/${world.acme.uid}/groups`);
     const button = page.getByRole("button", { name: "New group" });
     await button.waitFor();
@@ -335,7 +333,7 @@ describe("the console", { skip }, () => {
     await page.getByRole("button", { name: "Create" }).click();
     const secret = page.getByRole("dialog", { name: "Pull token cluster-a" });
     await secret.getByText(/docker login/).waitFor();
-    await secret.getByText(/@.*\/libraries\/python\/my-org\/simple/).waitFor();
+    await secret.getByText(/^pip install .*@.*\/libraries\/python\/my-org\/simple/).waitFor();
     await assertAccessible(page);
     await secret.getByRole("button", { name: "I have copied it" }).click();
     await page.getByRole("row", { name: /cluster-a.*images pull, python pull/ }).waitFor();
@@ -375,7 +373,7 @@ describe("the console", { skip }, () => {
     await page.goto(screen(`/explain?${question}`));
     await page
       .getByRole("listitem")
-      .getByText(/→ binding at .* → role viewer → groups\.list/)
+      .filter({ hasText: /→ .*binding at my-org → .*role viewer → .*groups\.list/ })
       .waitFor();
     await assertAccessible(page);
     await page.getByRole("link", { name: "viewer" }).click();

@@ -1,11 +1,15 @@
 /** The role bindings of one identity, or of one role. */
 import { type RoleBinding, RoleBindingSchema, RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
-import { Text } from "@mantine/core";
+import { Stack, Text } from "@mantine/core";
+import type { ReactNode } from "react";
+import { useOrganization } from "../frame/organization.ts";
 import { ScreenLink } from "../frame/screen-link.tsx";
 import type { Column } from "../list/columns.ts";
 import { List } from "../list/list.tsx";
-import { nameOfIdentity } from "../object/bindings-tab.tsx";
 import { Time, timeText } from "../object/time.tsx";
+import { BindRoleButton } from "./bind-role.tsx";
+import { nameOfIdentity } from "./identity-name.ts";
+import { unbindColumn } from "./unbind.tsx";
 
 const groupColumn: Column<RoleBinding> = {
   id: "group",
@@ -29,7 +33,16 @@ const roleColumn: Column<RoleBinding> = {
   ),
 };
 
-const identityColumn: Column<RoleBinding> = { id: "identity", title: "Identity", text: nameOfIdentity };
+const identityColumn: Column<RoleBinding> = {
+  id: "identity",
+  title: "Identity",
+  text: nameOfIdentity,
+  cell: (binding) => (
+    <ScreenLink to="/identity" uid={binding.identityUid}>
+      <bdi>{nameOfIdentity(binding)}</bdi>
+    </ScreenLink>
+  ),
+};
 
 const sinceColumn: Column<RoleBinding> = {
   id: "created",
@@ -41,8 +54,21 @@ const sinceColumn: Column<RoleBinding> = {
 
 /** Where an identity has which role. */
 export function IdentityBindings({ uid }: { readonly uid: string }) {
+  const [organization = ""] = uid.split("/");
+  // People, whose uids have one segment, are bound at the organization of the address at first.
+  const here = useOrganization();
   return (
-    <Bindings request={{ identity: uid }} columns={[roleColumn, groupColumn, sinceColumn]} empty="No role is bound to this identity." />
+    <Stack>
+      <Bindings
+        request={{ identity: uid }}
+        columns={[roleColumn, groupColumn, sinceColumn, unbindColumn]}
+        empty="No role is bound to this identity."
+        actions={<BindRoleButton group={uid === organization ? here : uid.split("/").slice(0, -1).join("/")} identity={uid} />}
+      />
+      <ScreenLink to="/explain" search={{ identity: uid }}>
+        Why may it do something, or why not?
+      </ScreenLink>
+    </Stack>
   );
 }
 
@@ -51,7 +77,7 @@ export function RoleBindings({ uid, organization }: { readonly uid: string; read
   return (
     <Bindings
       request={{ role: uid, uidp: { descendantsOf: organization } }}
-      columns={[identityColumn, groupColumn, sinceColumn]}
+      columns={[identityColumn, groupColumn, sinceColumn, unbindColumn]}
       empty="This role is bound nowhere in the organization."
     />
   );
@@ -61,9 +87,10 @@ interface BindingsProps {
   readonly request: { readonly identity?: string; readonly role?: string; readonly uidp?: { readonly descendantsOf: string } };
   readonly columns: readonly Column<RoleBinding>[];
   readonly empty: string;
+  readonly actions?: ReactNode;
 }
 
-function Bindings({ request, columns, empty }: BindingsProps) {
+function Bindings({ request, columns, empty, actions }: BindingsProps) {
   return (
     <List
       title="Role bindings"
@@ -74,6 +101,7 @@ function Bindings({ request, columns, empty }: BindingsProps) {
       columns={columns}
       keyOf={({ uid }) => uid}
       empty={<Text>{empty}</Text>}
+      actions={actions}
     />
   );
 }

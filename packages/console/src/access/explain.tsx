@@ -2,6 +2,7 @@
 import { useQuery } from "@connectrpc/connect-query";
 import { AccessService } from "@holt/api/gen/holt/v1/access_pb.ts";
 import { type Capability, CapabilitySchema } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { Group, Stack, Text } from "@mantine/core";
 import { ErrorAlert } from "../frame/error-alert.tsx";
 import { Loading } from "../frame/loading.tsx";
@@ -50,8 +51,11 @@ export function Screen() {
 function Answer({ identity, capability }: { readonly identity: string; readonly capability: Capability }) {
   const organization = useOrganization();
   const [{ uid = organization }] = useSearchState();
+  // A resource has no bindings of its own: its group has.
+  const groups = useQuery(GroupsService.method.listGroups, { uidp: { ids: [uid, uid.split("/").slice(0, -1).join("/")] } });
   const { data, error } = useQuery(AccessService.method.explainAccess, { uid, identityUid: identity, capability });
   if (error !== null) return <ErrorAlert error={error} title="This cannot be explained" />;
   if (data === undefined) return <Loading />;
-  return <Explanation answer={data} identity={identity} capability={nameOfCapability(capability)} />;
+  const [group = organization] = (groups.data?.groups ?? []).map((each) => each.uid).sort((a, b) => b.length - a.length);
+  return <Explanation answer={data} identity={identity} capability={nameOfCapability(capability)} group={group} />;
 }

@@ -6,12 +6,14 @@ import { MAX_PAGE_SIZE } from "../list/list-method.ts";
 
 export interface RoleFieldProps {
   readonly group: string;
+  /** "Role" by default. */
+  readonly label?: string;
   readonly value: string;
   readonly error?: string;
   readonly onChange: (uid: string) => void;
 }
 
-export function RoleField({ group, value, error, onChange }: RoleFieldProps) {
+export function RoleField({ group, label = "Role", value, error, onChange }: RoleFieldProps) {
   const [organization = ""] = group.split("/");
   const { data } = useQuery(RolesService.method.listRoles, { pageSize: MAX_PAGE_SIZE, uidp: { inRoot: true }, orderBy: "name" });
   const custom = useQuery(RolesService.method.listRoles, {
@@ -22,7 +24,7 @@ export function RoleField({ group, value, error, onChange }: RoleFieldProps) {
   const roles = [...(custom.data?.roles ?? []), ...(data?.roles ?? [])].filter(({ uid }) => isUsableAt(uid, group));
   return (
     <Select
-      label="Role"
+      label={label}
       required
       searchable
       data={roles.map(({ uid, name }) => ({ value: uid, label: name }))}

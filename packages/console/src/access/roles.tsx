@@ -9,6 +9,7 @@ import { useSearchState } from "../frame/search.ts";
 import type { Column } from "../list/columns.ts";
 import { List } from "../list/list.tsx";
 import { nameOfCapability } from "../session/rights.ts";
+import { CreateRoleButton } from "./edit-role.tsx";
 
 const columns: readonly Column<Role>[] = [
   {
@@ -60,7 +61,8 @@ export function Screen() {
           },
         ]}
         defaultOrder="name"
-        empty={<Text>There are no roles here.</Text>}
+        empty={<Text>There are no roles here. “New role” makes one of the capabilities that you choose.</Text>}
+        actions={<CreateRoleButton parent={organization} label="New role" />}
       />
     </>
   );

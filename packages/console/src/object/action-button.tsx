@@ -3,6 +3,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { Button, type ButtonProps, Text, Tooltip } from "@mantine/core";
 import { useId } from "react";
 import { useRights } from "../session/rights.ts";
+import { useOwners } from "./owners.ts";
 
 export interface ActionButtonProps extends ButtonProps {
   /** The operation that the button leads to. */
@@ -19,6 +20,7 @@ export interface ActionButtonProps extends ButtonProps {
 export function ActionButton({ method, capabilities, uid, isOwn = false, onClick, children, ...button }: ActionButtonProps) {
   const lacking = useRights().missing(capabilities ?? method ?? [], uid);
   const missing = isOwn ? [] : lacking;
+  const owners = useOwners(uid, missing.length > 0);
   const id = useId();
   if (missing.length === 0)
     return (
@@ -26,7 +28,8 @@ export function ActionButton({ method, capabilities, uid, isOwn = false, onClick
         {children}
       </Button>
     );
-  const reason = `You lack ${missing.join(", ")} here. An owner of the group or of one above can grant it.`;
+  const named = owners.length === 0 ? "" : `, such as ${owners.join(", ")}`;
+  const reason = `You lack ${missing.join(", ")} here. An owner of the group or of one above can grant it${named}.`;
   return (
     <Tooltip withinPortal={false} label={reason} multiline maw="20rem" events={{ hover: true, focus: true, touch: true }}>
       {/* Not the attribute disabled: a disabled button cannot be focused, so its reason could not be reached by keyboard. */}

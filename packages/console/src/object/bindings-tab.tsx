@@ -3,12 +3,12 @@ import { useQuery } from "@connectrpc/connect-query";
 import { type RoleBinding, RoleBindingSchema, RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import { Stack, Table, Text } from "@mantine/core";
 import { BindRoleButton } from "../access/bind-role.tsx";
+import { nameOfIdentity } from "../access/identity-name.ts";
+import { unbindColumn } from "../access/unbind.tsx";
 import { ScreenLink } from "../frame/screen-link.tsx";
 import type { Column } from "../list/columns.ts";
 import { List } from "../list/list.tsx";
-import { ConfirmButton } from "./confirm-button.tsx";
 import { Time, timeText } from "./time.tsx";
-import { useDelete } from "./use-delete.ts";
 
 const columns: readonly Column<RoleBinding>[] = [
   { id: "identity", title: "Identity", text: nameOfIdentity },
@@ -21,7 +21,7 @@ const columns: readonly Column<RoleBinding>[] = [
     orderBy: "create_time",
   },
   { id: "uid", title: "uid of the identity", text: ({ identityUid }) => identityUid, isHidden: true },
-  { id: "unbind", title: "Removal", text: () => "", cell: (binding) => <UnbindButton binding={binding} /> },
+  unbindColumn,
 ];
 
 export function BindingsTab({ uid }: { readonly uid: string }) {
@@ -50,23 +50,6 @@ export function BindingsTab({ uid }: { readonly uid: string }) {
         <Inherited key={group} group={group} />
       ))}
     </Stack>
-  );
-}
-
-function UnbindButton({ binding }: { readonly binding: RoleBinding }) {
-  const remove = useDelete(RoleBindingsService.method.deleteRoleBinding);
-  const { uid, role, roleUid } = binding;
-  return (
-    <ConfirmButton
-      label="Remove"
-      question={`Remove ${role?.name || roleUid} of ${nameOfIdentity(binding)}?`}
-      method={RoleBindingsService.method.deleteRoleBinding}
-      uid={uid}
-      isCompact
-      run={() => remove({ uid }, async () => {})}
-    >
-      The identity loses the capabilities of the role at this group and below, unless another binding gives them.
-    </ConfirmButton>
   );
 }
 
@@ -102,8 +85,4 @@ function Inherited({ group }: { readonly group: string }) {
       </Table.Tbody>
     </Table>
   );
-}
-
-export function nameOfIdentity({ identity, identityUid }: RoleBinding): string {
-  return identity?.name || identity?.email || identityUid;
 }

@@ -12,6 +12,8 @@ import { Time, timeText } from "../object/time.tsx";
 import { useDelete } from "../object/use-delete.ts";
 import { useRights } from "../session/rights.ts";
 import { CreatePullTokenButton } from "./create-pull-token.tsx";
+import { CommandsButton } from "./pull-token-commands.tsx";
+import { RotatePullTokenButton } from "./rotate-pull-token.tsx";
 
 const columns: readonly Column<PullToken>[] = [
   { id: "name", title: "Name", text: ({ name }) => name, orderBy: "name" },
@@ -37,6 +39,8 @@ const columns: readonly Column<PullToken>[] = [
   { id: "repositories", title: "Repositories", text: ({ repositories }) => repositories.join(", "), isHidden: true },
   { id: "creator", title: "uid of the creator", text: ({ creator }) => creator, isHidden: true },
   { id: "uid", title: "uid", text: ({ uid }) => uid, isHidden: true },
+  { id: "commands", title: "Use", text: () => "", cell: (token) => <CommandsButton token={token} /> },
+  { id: "rotate", title: "Rotation", text: () => "", cell: (token) => <RotatePullTokenButton token={token} /> },
   { id: "revoke", title: "Revocation", text: () => "", cell: (token) => <RevokeButton token={token} /> },
 ];
 

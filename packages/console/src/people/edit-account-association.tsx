@@ -1,0 +1,134 @@
+/** Ties a group to accounts at cloud providers, or changes these accounts. */
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { useMutation } from "@connectrpc/connect-query";
+import {
+  type AccountAssociation,
+  type AccountAssociationSchema,
+  AccountAssociationsService,
+} from "@holt/api/gen/platform/iam/v2/account_associations_pb.ts";
+import { TextInput } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { FormDialog } from "../form/form-dialog.tsx";
+import { GroupField } from "../form/group-field.tsx";
+import { useForm } from "../form/use-form.ts";
+import { ActionButton } from "../object/action-button.tsx";
+import type { Values } from "./identity-kinds.ts";
+import { decidedFields, ProofFields } from "./proof-fields.tsx";
+
+const { createAccountAssociation, updateAccountAssociation } = AccountAssociationsService.method;
+
+const accountFields = [
+  { name: "account", label: "AWS account", placeholder: "123456789012", decides: ["amazon.account"] },
+  { name: "projectId", label: "Google project", decides: ["google.project_id"] },
+  { name: "projectNumber", label: "Number of the Google project", decides: ["google.project_number"] },
+  { name: "tenantId", label: "Azure tenant", description: "A GUID", decides: ["azure.tenant_id"] },
+  {
+    name: "clientIds",
+    label: "Azure applications",
+    description: "One per line: component=application id",
+    type: "lines",
+    decides: ["azure.client_ids"],
+  },
+] as const;
+
+const fields: ReadonlySet<string> = new Set(["name", "description", "parent", ...decidedFields(accountFields)]);
+
+export function CreateAssociationButton({ organization }: { readonly organization: string }) {
+  const [isOpen, { open, close }] = useDisclosure(false);
+  return (
+    <>
+      <ActionButton method={createAccountAssociation} uid={organization} size="xs" onClick={open}>
+        New cloud account
+      </ActionButton>
+      {isOpen && <AssociationDialog group={organization} onClose={close} />}
+    </>
+  );
+}
+
+export function EditAssociationButton({ association }: { readonly association: AccountAssociation }) {
+  const [isOpen, { open, close }] = useDisclosure(false);
+  return (
+    <>
+      <ActionButton method={updateAccountAssociation} uid={association.uid} variant="default" size="compact-xs" onClick={open}>
+        Edit
+      </ActionButton>
+      {isOpen && <AssociationDialog group={association.uid} association={association} onClose={close} />}
+    </>
+  );
+}
+
+interface AssociationDialogProps {
+  readonly group: string;
+  /** Left out for a new one. */
+  readonly association?: AccountAssociation;
+  readonly onClose: () => void;
+}
+
+function AssociationDialog({ group, association, onClose }: AssociationDialogProps) {
+  const create = useMutation(createAccountAssociation);
+  const update = useMutation(updateAccountAssociation);
+  const initial: Values = { ...valuesFrom(association), parent: group };
+  const form = useForm(initial, async (values) => {
+    const accountAssociation = messageFrom(values);
+    if (association === undefined) await create.mutateAsync({ parent: values.parent, accountAssociation });
+    else
+      await update.mutateAsync({
+        accountAssociation: { uid: association.uid, ...accountAssociation },
+        // Accounts of other kinds stay as they are.
+        updateMask: { paths: ["name", "description", "amazon", "google", "azure"] },
+      });
+    onClose();
+  });
+  const { values, violation, set } = form;
+  const title = association === undefined ? "New cloud account" : `Edit ${association.name}`;
+  return (
+    <FormDialog title={title} send={association === undefined ? "Create" : "Save"} form={form} fields={fields} onClose={onClose}>
+      <TextInput
+        label="Name"
+        required
+        data-autofocus
+        value={values.name}
+        error={violation("name")}
+        onChange={({ currentTarget }) => set("name", currentTarget.value)}
+      />
+      <TextInput
+        label="Description"
+        value={values.description}
+        error={violation("description")}
+        onChange={({ currentTarget }) => set("description", currentTarget.value)}
+      />
+      <ProofFields fields={accountFields} values={values} error={form.error} onChange={set} />
+      {association === undefined && (
+        <GroupField value={values.parent ?? ""} error={violation("parent")} onChange={(uid) => set("parent", uid)} />
+      )}
+    </FormDialog>
+  );
+}
+
+function messageFrom(values: Values): MessageInitShape<typeof AccountAssociationSchema> {
+  const { name, description, account = "", projectId = "", projectNumber = "", tenantId = "", clientIds = "" } = values;
+  const lines = clientIds.split("\n").filter((line) => line.trim() !== "");
+  const pairs = lines.map((line) => line.split("=").map((part) => part.trim()));
+  return {
+    name,
+    description,
+    amazon: account === "" ? undefined : { account },
+    google: projectId === "" && projectNumber === "" ? undefined : { projectId, projectNumber },
+    azure: tenantId === "" ? undefined : { tenantId, clientIds: Object.fromEntries(pairs) },
+  };
+}
+
+function valuesFrom(association: AccountAssociation | undefined): Values {
+  const { name = "", description = "", amazon, google, azure } = association ?? {};
+  return {
+    name,
+    description,
+    account: amazon?.account ?? "",
+    projectId: google?.projectId ?? "",
+    projectNumber: google?.projectNumber ?? "",
+    tenantId: azure?.tenantId ?? "",
+    clientIds: Object.entries(azure?.clientIds ?? {})
+      .map(([component, id]) => `${component}=${id}`)
+      .join("\n"),
+  };
+}

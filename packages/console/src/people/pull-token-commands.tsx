@@ -1,0 +1,91 @@
+/** Ready-made commands that use a pull token. */
+import { useQuery } from "@connectrpc/connect-query";
+import { type PullToken, PullToken_Right } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
+import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { Button, Modal, Stack, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { MAX_PAGE_SIZE } from "../list/list-method.ts";
+import { CopyText } from "../object/copy-text.tsx";
+
+/** For a token whose password only its machine knows. */
+export function CommandsButton({ token }: { readonly token: PullToken }) {
+  const [isOpen, { open, close }] = useDisclosure(false);
+  return (
+    <>
+      <Button variant="default" size="compact-xs" onClick={open}>
+        Commands
+      </Button>
+      {isOpen && (
+        <Modal opened onClose={close} title={`Commands with ${token.name}`} size="lg" closeButtonProps={{ "aria-label": "Close" }}>
+          <Stack>
+            <Text size="sm">Put the password in the place of PASSWORD. If nobody knows it, make a new one.</Text>
+            <PullTokenCommands token={token} password="PASSWORD" />
+          </Stack>
+        </Modal>
+      )}
+    </>
+  );
+}
+
+export interface PullTokenCommandsProps {
+  readonly token: PullToken;
+  readonly password: string;
+}
+
+export function PullTokenCommands({ token, password }: PullTokenCommandsProps) {
+  const { data } = useQuery(GroupsService.method.listGroups, { uidp: { ancestorsOf: token.uid }, pageSize: MAX_PAGE_SIZE });
+  const groups = [...(data?.groups ?? [])].sort((a, b) => a.uid.length - b.uid.length);
+  const path = groups.map(({ name }) => name).join("/");
+  return commandsOf({ token, password, path, host: location.host }).map(({ title, text }) => (
+    <div key={title}>
+      <Text size="sm">{title}</Text>
+      <CopyText isBlock label={`command for ${title}`} text={text} />
+    </div>
+  ));
+}
+
+interface Command {
+  readonly title: string;
+  readonly text: string;
+}
+
+interface CommandsOptions extends PullTokenCommandsProps {
+  /** Names of the groups above the token, with slashes. */
+  readonly path: string;
+  readonly host: string;
+}
+
+function commandsOf({ token: { userName, rights }, password, path, host }: CommandsOptions): readonly Command[] {
+  const has = (...wanted: PullToken_Right[]) => wanted.some((right) => rights.includes(right));
+  const login = (program: string) => ({
+    title: program,
+    text: `echo '${password}' | ${program} login -u '${userName}' --password-stdin ${host}`,
+  });
+  const images: readonly Command[] = [
+    login("docker"),
+    login("podman"),
+    login("skopeo"),
+    {
+      title: "Kubernetes",
+      text: `kubectl create secret docker-registry holt --docker-server=${host} --docker-username='${userName}' --docker-password='${password}'`,
+    },
+  ];
+  const python = `${location.protocol}//${userName}:${encodeURIComponent(password)}@${host}/libraries/python/${path}/`;
+  return [
+    ...(has(PullToken_Right.IMAGES_PULL, PullToken_Right.IMAGES_PUSH) ? images : []),
+    ...(has(PullToken_Right.PYTHON_PULL, PullToken_Right.PYTHON_PUSH)
+      ? [
+          { title: "pip", text: `pip install --index-url "${python}simple/" PACKAGE` },
+          { title: "uv", text: `uv pip install --default-index "${python}simple/" PACKAGE` },
+        ]
+      : []),
+    ...(has(PullToken_Right.JAVA_PULL, PullToken_Right.JAVA_PUSH)
+      ? [
+          {
+            title: "Maven, in settings.xml",
+            text: `<server><id>holt</id><username>${userName}</username><password>${password}</password></server>`,
+          },
+        ]
+      : []),
+  ];
+}
