@@ -69,6 +69,7 @@ function manifest() {
       ".": entry("index"),
       "./node": entry("node"),
       "./rest": entry("rest"),
+      "./http": entry("http"),
       "./exchange": entry("tokens/exchange"),
       "./ci": entry("tokens/ci"),
       "./signed": entry("tokens/signed"),

@@ -1,4 +1,5 @@
 /** Requests to one registry, with the login that each of its repositories asks for (OCI Distribution 1.1). */
+import { HostUnreachable, sendHttp } from "@holt/client/http";
 import { tokenOfContext } from "../contexts/access-token.ts";
 import { findContextOfHost } from "../contexts/contexts.ts";
 import { exitStatus, Failure } from "../failure.ts";
@@ -39,18 +40,9 @@ export function createRegistry({ origin, host, scopes, signal, timeoutMs }: Regi
     const target = new URL(url, origin);
     // A registry may keep its blobs on another host, which must not get the token.
     const own = target.origin === origin && authorization !== undefined ? { authorization } : {};
-    const timeout = new AbortController();
-    // Only until the headers arrive: the body of a layer takes as long as it takes.
-    const timer = setTimeout(() => timeout.abort(), body instanceof ReadableStream ? 2 ** 31 - 1 : timeoutMs);
-    try {
-      const init = { method, headers: { ...headers, ...own }, signal: AbortSignal.any([signal, timeout.signal]) };
-      return await fetch(target, { ...init, ...(body !== undefined && { body, duplex: "half" }) } as RequestInit);
-    } catch (error) {
-      signal.throwIfAborted();
-      throw unreachable(host, timeout.signal.aborted ? new Error("it did not answer in time") : error);
-    } finally {
-      clearTimeout(timer);
-    }
+    return sendHttp({ method, url: target, headers: { ...headers, ...own }, ...(body !== undefined && { body }), signal, timeoutMs }).catch(
+      (error: unknown) => explain(error, host),
+    );
   }
 
   return {
@@ -60,7 +52,7 @@ export function createRegistry({ origin, host, scopes, signal, timeoutMs }: Regi
       let response = await fetchOnce(request);
       // A body that is a stream cannot be sent again, so callers begin with a request without one.
       if (response.status === 401 && !(request.body instanceof ReadableStream)) {
-        authorization = await authorize(response, { host, scopes, signal });
+        authorization = await authorize(response, { host, scopes, signal, timeoutMs });
         if (authorization !== undefined) {
           await response.body?.cancel();
           response = await fetchOnce(request);
@@ -75,7 +67,7 @@ export function createRegistry({ origin, host, scopes, signal, timeoutMs }: Regi
 /** @returns the Authorization header for the challenge; undefined if there is none to try */
 async function authorize(
   response: Response,
-  { host, scopes, signal }: Pick<RegistryOptions, "host" | "scopes" | "signal">,
+  { host, scopes, signal, timeoutMs }: Pick<RegistryOptions, "host" | "scopes" | "signal" | "timeoutMs">,
 ): Promise<string | undefined> {
   const challenge = response.headers.get("www-authenticate") ?? "";
   const login = await findLogin(host, signal);
@@ -83,7 +75,7 @@ async function authorize(
   if (/^basic\b/i.test(challenge)) return basic;
   const parameters = Object.fromEntries([...challenge.matchAll(/(\w+)="([^"]*)"/g)].map(([, name = "", value = ""]) => [name, value]));
   if (!/^bearer\b/i.test(challenge) || parameters.realm === undefined) return undefined;
-  const token = await requestToken({ realm: parameters.realm, service: parameters.service, scopes, login, basic, signal, host });
+  const token = await requestToken({ realm: parameters.realm, service: parameters.service, scopes, login, basic, signal, host, timeoutMs });
   return token && `Bearer ${token}`;
 }
 
@@ -95,9 +87,10 @@ interface TokenRequest {
   readonly basic: string | undefined;
   readonly signal: AbortSignal;
   readonly host: string;
+  readonly timeoutMs: number;
 }
 
-async function requestToken({ realm, service, scopes, login, basic, signal, host }: TokenRequest): Promise<string | undefined> {
+async function requestToken({ realm, service, scopes, login, basic, signal, host, timeoutMs }: TokenRequest): Promise<string | undefined> {
   const isIdentityToken = login?.userName === "<token>";
   const parameters = new URLSearchParams(service === undefined ? {} : { service });
   if (isIdentityToken) {
@@ -111,11 +104,11 @@ async function requestToken({ realm, service, scopes, login, basic, signal, host
   if (login !== undefined && url.protocol !== "https:" && url.host !== host)
     throw new Failure(`${host} asks for the login at ${url.origin}, which is not encrypted`, { status: exitStatus.denied });
   if (!isIdentityToken) for (const [name, value] of parameters) url.searchParams.append(name, value);
-  const init = isIdentityToken ? { method: "POST", body: parameters } : { headers: basic === undefined ? {} : { authorization: basic } };
-  const answer = await fetch(url, { ...init, signal }).catch((error: unknown) => {
-    signal.throwIfAborted();
-    throw unreachable(url.host, error);
-  });
+  const headers: Record<string, string> = !isIdentityToken && basic !== undefined ? { authorization: basic } : {};
+  const request = { url, signal, timeoutMs, headers };
+  const answer = await sendHttp(isIdentityToken ? { ...request, method: "POST", body: parameters } : { ...request, method: "GET" }).catch(
+    (error: unknown) => explain(error, url.host),
+  );
   if (!answer.ok) throw await refusalOf(answer, host, { method: "GET", url: url.pathname });
   const { token, access_token } = (await answer.json()) as { token?: string; access_token?: string };
   return token ?? access_token;
@@ -155,9 +148,9 @@ function messageOf(body: string): string | undefined {
   }
 }
 
-function unreachable(host: string, error: unknown): Failure {
-  const { message, cause } = error as Error & { cause?: Error };
-  return new Failure(`cannot reach ${host}: ${cause?.message || message}`, {
+function explain(error: unknown, host: string): never {
+  if (!(error instanceof HostUnreachable)) throw error;
+  throw new Failure(`cannot reach ${host}: ${error.message}`, {
     status: exitStatus.unavailable,
     advice: "check the name of the registry and the network",
     cause: error,

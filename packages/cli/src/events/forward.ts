@@ -1,4 +1,5 @@
 /** Sends one signed event to a receiver. */
+import { HostUnreachable, sendHttp } from "@holt/client/http";
 
 export interface SignedEvent {
   readonly headers: Readonly<Record<string, string>>;
@@ -26,13 +27,11 @@ export async function forwardEvent(url: string, { headers, body = "" }: SignedEv
 
 async function send(url: string, headers: SignedEvent["headers"], body: Uint8Array<ArrayBuffer>, signal: AbortSignal) {
   try {
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
-    const response = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal: limit });
+    const response = await sendHttp({ method: "POST", url, headers, body, signal, timeoutMs: TIMEOUT_MS });
     await response.body?.cancel();
     return { status: response.status, fault: "" };
   } catch (error) {
-    signal.throwIfAborted();
-    const { message, cause } = error as Error & { cause?: Error };
-    return { status: undefined, fault: cause?.message || message };
+    if (error instanceof HostUnreachable) return { status: undefined, fault: error.message };
+    throw error;
   }
 }

@@ -15,7 +15,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file holt/v1/events.proto.
  */
 export const file_holt_v1_events: GenFile = /*@__PURE__*/
-  fileDesc("ChRob2x0L3YxL2V2ZW50cy5wcm90bxIHaG9sdC52MSKcAgoFRXZlbnQSCgoCaWQYASABKAkSDAoEdHlwZRgCIAEoCRIOCgZzb3VyY2UYAyABKAkSDwoHc3ViamVjdBgEIAEoCRINCgVncm91cBgFIAEoCRIoCgR0aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglib2R5X3R5cGUYByABKAkSMgoKZXh0ZW5zaW9ucxgIIAMoCzIeLmhvbHQudjEuRXZlbnQuRXh0ZW5zaW9uc0VudHJ5EiUKBGRhdGEYCSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0GjEKD0V4dGVuc2lvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIs0BChFMaXN0RXZlbnRzUmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAoi1GAESEwoGY3Vyc29yGAIgASgJQgPgQQESEgoFdHlwZXMYAyADKAlCA+BBARIuCgVzaW5jZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBARIuCgV1bnRpbBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBARIWCglwYWdlX3NpemUYBiABKAVCA+BBASJWChJMaXN0RXZlbnRzUmVzcG9uc2USHgoGZXZlbnRzGAEgAygLMg4uaG9sdC52MS5FdmVudBIOCgZjdXJzb3IYAiABKAkSEAoIaGFzX21vcmUYAyABKAgifwoLU2lnbmVkRXZlbnQSMgoHaGVhZGVycxgBIAMoCzIhLmhvbHQudjEuU2lnbmVkRXZlbnQuSGVhZGVyc0VudHJ5EgwKBGJvZHkYAiABKAwaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiYgoYTGlzdFNpZ25lZEV2ZW50c1Jlc3BvbnNlEiQKBmV2ZW50cxgBIAMoCzIULmhvbHQudjEuU2lnbmVkRXZlbnQSDgoGY3Vyc29yGAIgASgJEhAKCGhhc19tb3JlGAMgASgIMt4DCg1FdmVudHNTZXJ2aWNlEtIBCgpMaXN0RXZlbnRzEhouaG9sdC52MS5MaXN0RXZlbnRzUmVxdWVzdBobLmhvbHQudjEuTGlzdEV2ZW50c1Jlc3BvbnNlIooBirUYBgoECgLfC5q1GFkKU0xpc3QgdGhlIGV2ZW50cyBvZiBhIGdyb3VwIGFuZCBldmVyeXRoaW5nIGJlbG93IGl0LCBvbGRlc3QgZmlyc3QsIGZyb20gYSBjdXJzb3Igb24uGAEoAYLT5JMCHRIbL2hvbHQvdjEvZXZlbnRzL3twYXJlbnQ9Kip9EvcBChBMaXN0U2lnbmVkRXZlbnRzEhouaG9sdC52MS5MaXN0RXZlbnRzUmVxdWVzdBohLmhvbHQudjEuTGlzdFNpZ25lZEV2ZW50c1Jlc3BvbnNlIqMBirUYCAoGCgTfC90LmrUYaQpjTGlzdCB0aGUgZXZlbnRzIG9mIGEgZ3JvdXAgYXMgc2lnbmVkIHdlYmhvb2sgcmVxdWVzdHMsIGZvciBhIHJlY2VpdmVyIHRoYXQgdGhlIHNlcnZlciBjYW5ub3QgcmVhY2guGAEoAYLT5JMCJBIiL2hvbHQvdjEvZXZlbnRzL3twYXJlbnQ9Kip9OnNpZ25lZGIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp, file_platform_annotations_annotations]);
+  fileDesc("ChRob2x0L3YxL2V2ZW50cy5wcm90bxIHaG9sdC52MSKcAgoFRXZlbnQSCgoCaWQYASABKAkSDAoEdHlwZRgCIAEoCRIOCgZzb3VyY2UYAyABKAkSDwoHc3ViamVjdBgEIAEoCRINCgVncm91cBgFIAEoCRIoCgR0aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglib2R5X3R5cGUYByABKAkSMgoKZXh0ZW5zaW9ucxgIIAMoCzIeLmhvbHQudjEuRXZlbnQuRXh0ZW5zaW9uc0VudHJ5EiUKBGRhdGEYCSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0GjEKD0V4dGVuc2lvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIs0BChFMaXN0RXZlbnRzUmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAoi1GAESEwoGY3Vyc29yGAIgASgJQgPgQQESEgoFdHlwZXMYAyADKAlCA+BBARIuCgVzaW5jZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBARIuCgV1bnRpbBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBARIWCglwYWdlX3NpemUYBiABKAVCA+BBASJWChJMaXN0RXZlbnRzUmVzcG9uc2USHgoGZXZlbnRzGAEgAygLMg4uaG9sdC52MS5FdmVudBIOCgZjdXJzb3IYAiABKAkSEAoIaGFzX21vcmUYAyABKAgi0wEKF0xpc3RTaWduZWRFdmVudHNSZXF1ZXN0EhcKBnBhcmVudBgBIAEoCUIH4EECiLUYARITCgZjdXJzb3IYAiABKAlCA+BBARISCgV0eXBlcxgDIAMoCUID4EEBEi4KBXNpbmNlGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEBEi4KBXVudGlsGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEBEhYKCXBhZ2Vfc2l6ZRgGIAEoBUID4EEBIn8KC1NpZ25lZEV2ZW50EjIKB2hlYWRlcnMYASADKAsyIS5ob2x0LnYxLlNpZ25lZEV2ZW50LkhlYWRlcnNFbnRyeRIMCgRib2R5GAIgASgMGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBImIKGExpc3RTaWduZWRFdmVudHNSZXNwb25zZRIkCgZldmVudHMYASADKAsyFC5ob2x0LnYxLlNpZ25lZEV2ZW50Eg4KBmN1cnNvchgCIAEoCRIQCghoYXNfbW9yZRgDIAEoCDLkAwoNRXZlbnRzU2VydmljZRLSAQoKTGlzdEV2ZW50cxIaLmhvbHQudjEuTGlzdEV2ZW50c1JlcXVlc3QaGy5ob2x0LnYxLkxpc3RFdmVudHNSZXNwb25zZSKKAYq1GAYKBAoC3wuatRhZClNMaXN0IHRoZSBldmVudHMgb2YgYSBncm91cCBhbmQgZXZlcnl0aGluZyBiZWxvdyBpdCwgb2xkZXN0IGZpcnN0LCBmcm9tIGEgY3Vyc29yIG9uLhgBKAGC0+STAh0SGy9ob2x0L3YxL2V2ZW50cy97cGFyZW50PSoqfRL9AQoQTGlzdFNpZ25lZEV2ZW50cxIgLmhvbHQudjEuTGlzdFNpZ25lZEV2ZW50c1JlcXVlc3QaIS5ob2x0LnYxLkxpc3RTaWduZWRFdmVudHNSZXNwb25zZSKjAYq1GAgKBgoE3wvdC5q1GGkKY0xpc3QgdGhlIGV2ZW50cyBvZiBhIGdyb3VwIGFzIHNpZ25lZCB3ZWJob29rIHJlcXVlc3RzLCBmb3IgYSByZWNlaXZlciB0aGF0IHRoZSBzZXJ2ZXIgY2Fubm90IHJlYWNoLhgBKAGC0+STAiQSIi9ob2x0L3YxL2V2ZW50cy97cGFyZW50PSoqfTpzaWduZWRiBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp, file_platform_annotations_annotations]);
 
 /**
  * One event, as subscriptions receive it.
@@ -335,6 +335,117 @@ export const ListEventsResponseSchema: GenMessage<ListEventsResponse, {jsonType:
   messageDesc(file_holt_v1_events, 2);
 
 /**
+ * The group, the cursor and the filters for listing signed events.
+ *
+ * @generated from message holt.v1.ListSignedEventsRequest
+ */
+export type ListSignedEventsRequest = Message<"holt.v1.ListSignedEventsRequest"> & {
+  /**
+   * uid of the group.
+   *
+   * @generated from field: string parent = 1;
+   */
+  parent: string;
+
+  /**
+   * Cursor from an earlier response with the same filters; it does not expire. Without a cursor the list begins at
+   * `since`, or at the oldest retained event. OUT_OF_RANGE if events after the cursor are no longer retained: start
+   * over with `since`.
+   *
+   * @generated from field: string cursor = 2;
+   */
+  cursor: string;
+
+  /**
+   * Only events of these types, such as `api.iam.group.created.v1`, with or without the installation's prefix.
+   * `api.iam.*` stands for all types that begin with `api.iam.`.
+   *
+   * @generated from field: repeated string types = 3;
+   */
+  types: string[];
+
+  /**
+   * Only events from this time on.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 4;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * Only events before this time.
+   *
+   * @generated from field: google.protobuf.Timestamp until = 5;
+   */
+  until?: Timestamp | undefined;
+
+  /**
+   * Maximum number of events: 50 if 0, and at most 50. A page before the end may contain fewer, or none.
+   *
+   * @generated from field: int32 page_size = 6;
+   */
+  pageSize: number;
+};
+
+/**
+ * The group, the cursor and the filters for listing signed events.
+ *
+ * @generated from message holt.v1.ListSignedEventsRequest
+ */
+export type ListSignedEventsRequestJson = {
+  /**
+   * uid of the group.
+   *
+   * @generated from field: string parent = 1;
+   */
+  parent?: string;
+
+  /**
+   * Cursor from an earlier response with the same filters; it does not expire. Without a cursor the list begins at
+   * `since`, or at the oldest retained event. OUT_OF_RANGE if events after the cursor are no longer retained: start
+   * over with `since`.
+   *
+   * @generated from field: string cursor = 2;
+   */
+  cursor?: string;
+
+  /**
+   * Only events of these types, such as `api.iam.group.created.v1`, with or without the installation's prefix.
+   * `api.iam.*` stands for all types that begin with `api.iam.`.
+   *
+   * @generated from field: repeated string types = 3;
+   */
+  types?: string[];
+
+  /**
+   * Only events from this time on.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 4;
+   */
+  since?: TimestampJson;
+
+  /**
+   * Only events before this time.
+   *
+   * @generated from field: google.protobuf.Timestamp until = 5;
+   */
+  until?: TimestampJson;
+
+  /**
+   * Maximum number of events: 50 if 0, and at most 50. A page before the end may contain fewer, or none.
+   *
+   * @generated from field: int32 page_size = 6;
+   */
+  pageSize?: number;
+};
+
+/**
+ * Describes the message holt.v1.ListSignedEventsRequest.
+ * Use `create(ListSignedEventsRequestSchema)` to create a new message.
+ */
+export const ListSignedEventsRequestSchema: GenMessage<ListSignedEventsRequest, {jsonType: ListSignedEventsRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holt_v1_events, 3);
+
+/**
  * One event as a request to a sink.
  *
  * @generated from message holt.v1.SignedEvent
@@ -381,7 +492,7 @@ export type SignedEventJson = {
  * Use `create(SignedEventSchema)` to create a new message.
  */
 export const SignedEventSchema: GenMessage<SignedEvent, {jsonType: SignedEventJson}> = /*@__PURE__*/
-  messageDesc(file_holt_v1_events, 3);
+  messageDesc(file_holt_v1_events, 4);
 
 /**
  * One page of signed events.
@@ -440,7 +551,7 @@ export type ListSignedEventsResponseJson = {
  * Use `create(ListSignedEventsResponseSchema)` to create a new message.
  */
 export const ListSignedEventsResponseSchema: GenMessage<ListSignedEventsResponse, {jsonType: ListSignedEventsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holt_v1_events, 4);
+  messageDesc(file_holt_v1_events, 5);
 
 /**
  * A pull feed of events, for clients that poll instead of receiving webhooks.
@@ -468,7 +579,7 @@ export const EventsService: GenService<{
    */
   listSignedEvents: {
     methodKind: "unary";
-    input: typeof ListEventsRequestSchema;
+    input: typeof ListSignedEventsRequestSchema;
     output: typeof ListSignedEventsResponseSchema;
   },
 }> = /*@__PURE__*/

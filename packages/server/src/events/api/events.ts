@@ -6,6 +6,7 @@ import {
   EventsService,
   type ListEventsRequest,
   ListEventsResponseSchema,
+  type ListSignedEventsRequest,
   ListSignedEventsResponseSchema,
 } from "@holt/api/gen/holt/v1/events_pb.ts";
 import type { Call } from "../../api/call/call.ts";
@@ -27,11 +28,13 @@ export interface EventsCollaborators {
   readonly webhook: Pick<Webhook, "sign">;
 }
 
+type FeedRequest = ListEventsRequest | ListSignedEventsRequest;
+
 /** Signatures of one answer: each takes about a millisecond of a processor. */
 const MAX_SIGNED_EVENTS = 50;
 
 export function eventsService({ pageTokens, profile, webhook }: EventsCollaborators) {
-  async function readPage(request: ListEventsRequest, { db, now, operation }: Call<ReadDb>, maxEvents: number) {
+  async function readPage(request: FeedRequest, { db, now, operation }: Call<ReadDb>, maxEvents: number) {
     const { parent, cursor } = request;
     const limit = Math.min(parsePageRequest({ pageSize: request.pageSize, skip: 0 }).limit, maxEvents);
     const { since, until } = timesOf(request);
@@ -69,7 +72,7 @@ interface Times {
   readonly until: string | undefined;
 }
 
-function timesOf({ since, until }: ListEventsRequest): Times {
+function timesOf({ since, until }: FeedRequest): Times {
   const times = {
     since: since === undefined ? undefined : parseTime("since", since),
     until: until === undefined ? undefined : parseTime("until", until),
