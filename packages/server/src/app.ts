@@ -46,6 +46,7 @@ import { type Clock, systemClock } from "./lib/clock.ts";
 import { unavailable } from "./lib/errors.ts";
 import type { Log } from "./lib/log.ts";
 import type { Meter } from "./lib/meter.ts";
+import { noTracer, type Tracer } from "./lib/tracer.ts";
 import { startLibraries } from "./libraries/module.ts";
 import { MAIL_QUEUE, startMail } from "./mail/mail-worker.ts";
 import { startMetrics } from "./metrics/start-metrics.ts";
@@ -78,12 +79,14 @@ function limitsFrom(config: Config): Partial<TransportLimits> {
   };
 }
 
-/** Parts that only tests replace. */
+/** Parts that only tests replace, and the tracer. */
 export interface AppOptions {
   readonly clock?: Clock;
   readonly limits?: Partial<TransportLimits> | undefined;
   /** The limit of the process, instead of HOLT_MAX_CONCURRENT_CALLS. */
   readonly callLimit?: ConcurrencyLimit | undefined;
+  /** By default nothing is traced. */
+  readonly tracer?: Tracer;
 }
 
 /** Undefined with PostgreSQL, which manages its files itself, and if the operator turned the check off. */
@@ -103,13 +106,13 @@ function createMeteredLimit(maxConcurrentCalls: number, meter: Meter, onRefusal:
 export async function createApp(
   config: Config,
   log: Log,
-  { clock = systemClock, limits: given, callLimit }: AppOptions = {},
+  { clock = systemClock, limits: given, callLimit, tracer = noTracer }: AppOptions = {},
 ): Promise<App> {
   await using stack = new AsyncDisposableStack();
   const limits = { ...defaultLimits, ...limitsFrom(config), ...given };
   const { baseUrl, vendorProfile: profile, requiredTerms, tlsCert: certFile, tlsKey: keyFile } = config;
   const { meter } = stack.use(await startMetrics(config.metricsListen, log));
-  const installation = stack.use(await openInstallation(config, { use: "server", log, clock, meter }));
+  const installation = stack.use(await openInstallation(config, { use: "server", log, clock, meter, tracer }));
   const { store, grants } = installation;
   meterDatabase(store, meter);
   meterQueues({ store, clock, meter, queues: [...jobQueues, MAIL_QUEUE] });
@@ -131,28 +134,14 @@ export async function createApp(
   if (mail.worker !== undefined) stack.use(mail.worker);
   const trustedRoot = await readTrustedRoot(config.sigstoreTrustedRoot);
   const platform: Platform = {
-    ...{
-      store,
-      blobs,
-      clock,
-      log,
-      meter,
-      profile,
-      baseUrl,
-      bootstrapOwner,
-      domains,
-      blobReferences,
-      appendListeners,
-      limits,
-      memory,
-      parsers,
-    },
+    ...{ store, blobs, clock, log, meter, tracer, profile, baseUrl, bootstrapOwner, domains, blobReferences },
+    ...{ appendListeners, limits, memory, parsers },
     mailer: mail.mailer,
     trustedRoot,
     registryHost: new URL(config.registryUrl).host,
     names: { profile, baseUrl, subjects: eventSubjects, onAppend: appendListeners.notify },
     pageTokens: createPageTokens(pageTokenKey),
-    frame: createProtocolFrame({ limit, log, callerSlots, disk, metrics: createProtocolMetrics(meter) }),
+    frame: createProtocolFrame({ limit, log, callerSlots, disk, metrics: createProtocolMetrics(meter), tracer }),
     own: (resource) => stack.use(resource),
   };
   const emptyDirectory = createDirectoryEmptying(store);

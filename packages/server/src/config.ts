@@ -65,6 +65,8 @@ export interface Config {
   readonly logLevel: LogLevel;
   /** Undefined for no metrics. */
   readonly metricsListen: ListenAddress | undefined;
+  /** Base URL of an OTLP collector; empty for no traces. */
+  readonly tracesEndpoint: string;
   readonly stopDelayMs: number;
   readonly maxConcurrentCalls: number;
   readonly maxConnectionsPerAddress: number;
@@ -262,6 +264,12 @@ export const settings: Settings = {
     fallback: "",
     doc: "Address and port of `/metrics`, such as `127.0.0.1:9464`, in the OpenMetrics format. It needs no token: keep it from everybody but Prometheus. Empty serves no metrics.",
     parse: (text) => (text === "" ? undefined : parseListen(text)),
+  },
+  tracesEndpoint: {
+    env: "OTEL_EXPORTER_OTLP_ENDPOINT",
+    fallback: "",
+    doc: "Base URL of an OpenTelemetry collector, such as `http://127.0.0.1:4318`, that gets traces by OTLP over HTTP. The name is OpenTelemetry's, because sidecars and Kubernetes operators set it; its other variables, such as `OTEL_SERVICE_NAME`, `OTEL_EXPORTER_OTLP_HEADERS` and `OTEL_TRACES_SAMPLER`, hold as well. Empty traces nothing.",
+    parse: (text) => (text === "" ? text : parseUrl(text, ["https:", "http:"]).href),
   },
   stopDelayMs: {
     env: "HOLT_STOP_DELAY",

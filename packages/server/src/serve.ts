@@ -4,24 +4,34 @@ import { type App, createApp } from "./app.ts";
 import { type Config, givenVariables } from "./config.ts";
 import { createLog, type Log } from "./lib/log.ts";
 import { commandLineOf } from "./lib/program-files.ts";
+import { type StartedTracing, startTracing } from "./tracing/start-tracing.ts";
 
 /** Time for running calls to end after the first signal. */
 const DRAIN_MS = 9_000;
+/** Time for the last spans to reach their collector. */
+const FLUSH_MS = 2_000;
 
 /** Resolves when the server is ready; the process then lives until SIGTERM or SIGINT. */
 export async function serve(config: Config): Promise<void> {
-  const log = createLog(config.logLevel);
-  const app = await createApp(config, log);
+  const tracing = await startTracing(config.tracesEndpoint);
+  const { tracer } = tracing;
+  const log = createLog(config.logLevel, tracer.isActive ? () => ({ traceId: tracer.traceId() }) : undefined);
+  const app = await createApp(config, log, { tracer });
   let isStopping = false;
   const stop = (signal: NodeJS.Signals) => {
     // A second signal means: do not wait.
     if (isStopping) process.exit(1);
     isStopping = true;
     // Nobody routes traffic to a server that a person ends with Ctrl+C.
-    void shutDown(app, { signal, delayMs: signal === "SIGTERM" ? config.stopDelayMs : 0 }, log);
+    void shutDown({ app, tracing }, { signal, delayMs: signal === "SIGTERM" ? config.stopDelayMs : 0 }, log);
   };
   process.on("SIGTERM", stop).on("SIGINT", stop);
   process.stdout.write(welcome(config, app.signInLink));
+}
+
+interface Running {
+  readonly app: App;
+  readonly tracing: StartedTracing;
 }
 
 interface Stop {
@@ -29,7 +39,7 @@ interface Stop {
   readonly delayMs: number;
 }
 
-async function shutDown(app: App, { signal, delayMs }: Stop, log: Log): Promise<void> {
+async function shutDown({ app, tracing }: Running, { signal, delayMs }: Stop, log: Log): Promise<void> {
   if (delayMs > 0) {
     log.info({ signal, delayMs }, "not ready any more: stopping after the delay");
     app.announceStop();
@@ -39,6 +49,7 @@ async function shutDown(app: App, { signal, delayMs }: Stop, log: Log): Promise<
   const timeout = new Promise<"late">((resolve) => setTimeout(() => resolve("late"), DRAIN_MS).unref());
   if ((await Promise.race([app.drain(), timeout])) === "late") log.warn("stopping: closing the connections of calls that still run");
   await app[Symbol.asyncDispose]();
+  await Promise.race([tracing[Symbol.asyncDispose](), sleep(FLUSH_MS, undefined, { ref: false })]);
   log.info("stopped");
   log.flush(() => process.exit(0));
 }

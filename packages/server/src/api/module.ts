@@ -18,6 +18,7 @@ import type { JobQueue } from "../jobs/queue-usage.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { Meter } from "../lib/meter.ts";
+import type { Tracer } from "../lib/tracer.ts";
 import type { VendorProfile } from "../lib/vendor-profile.ts";
 import type { Mailer } from "../mail/mail.ts";
 import type { AppendListeners } from "../outbox/append-listeners.ts";
@@ -77,6 +78,8 @@ export interface Platform {
   readonly log: Log;
   /** Where the server reports metrics. */
   readonly meter: Meter;
+  /** Where the server reports spans. */
+  readonly tracer: Tracer;
   readonly profile: VendorProfile;
   /** Public URL of this server, without a trailing slash. */
   readonly baseUrl: string;

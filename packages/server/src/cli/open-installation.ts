@@ -4,6 +4,7 @@ import type { BlobSettings } from "../blobs/blob-settings.ts";
 import { createFilesystemBlobs } from "../blobs/filesystem.ts";
 import { adoptBlobs, type OpenedBlobs, openBlobPlaces, openBlobs } from "../blobs/open-blobs.ts";
 import type { BlobStore } from "../blobs/store.ts";
+import { traceBlobs } from "../blobs/traced-blobs.ts";
 import { type Bootstrap, bootstrap } from "../bootstrap.ts";
 import type { Config } from "../config.ts";
 import { AccessChangeListener } from "../db/access-change.ts";
@@ -19,6 +20,7 @@ import { createSigningKeys, type SigningKeys } from "../iam/tokens/signing-keys.
 import { type Clock, systemClock } from "../lib/clock.ts";
 import { createLog, type Log } from "../lib/log.ts";
 import { type Meter, noMeter } from "../lib/meter.ts";
+import { noTracer, type Tracer } from "../lib/tracer.ts";
 
 /** The settings that say where an installation is and how it begins. */
 export type InstallationSettings = Pick<Config, "databaseUrl" | "databasePoolSize" | "dataDir" | "baseUrl" | "orgName" | "secretsKey"> &
@@ -35,6 +37,7 @@ export interface InstallationOptions {
   readonly log?: Log;
   readonly clock?: Clock;
   readonly meter?: Meter;
+  readonly tracer?: Tracer;
 }
 
 export interface Installation extends AsyncDisposable {
@@ -57,7 +60,7 @@ export interface Installation extends AsyncDisposable {
 /** Migrates the database. Everything that was opened is closed again in reverse order. @throws Error for the operator */
 export async function openInstallation(settings: InstallationSettings, options: InstallationOptions): Promise<Installation> {
   await using stack = new AsyncDisposableStack();
-  const { use, log = createLog("warn"), clock = systemClock, meter = noMeter } = options;
+  const { use, log = createLog("warn"), clock = systemClock, meter = noMeter, tracer = noTracer } = options;
   const { databaseUrl: url, dataDir, databasePoolSize: size } = settings;
   const isServer = use === "server";
   if (isServer && url === "") {
@@ -68,7 +71,7 @@ export async function openInstallation(settings: InstallationSettings, options: 
   const store = stack.use(
     await openDatabase({
       ...{ url, dataDir, log, isForBulk: use === "bulk", mustExist: !isServer, keepsSchema: use === "inspection" },
-      ...{ meter, ...pools },
+      ...{ meter, tracer, ...pools },
     }),
   );
   const grants =
@@ -77,7 +80,7 @@ export async function openInstallation(settings: InstallationSettings, options: 
   return {
     ...{ store, grants, clock, log },
     async openBlobs() {
-      const blobs = await openBlobs({ settings, store, log }, owned);
+      const blobs = traceBlobs(await openBlobs({ settings, store, log }, owned), tracer);
       if (isServer) checkSample(store, blobs, log).catch((err: unknown) => log.warn({ err }, "cannot check the files of blobs"));
       return blobs;
     },

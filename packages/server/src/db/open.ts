@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Log } from "../lib/log.ts";
 import type { Meter } from "../lib/meter.ts";
+import type { Tracer } from "../lib/tracer.ts";
 import { isMigrated, type Migration, migrate } from "./migrate.ts";
 import { openSqlite } from "./sqlite.ts";
 import type { Store } from "./store.ts";
@@ -24,6 +25,8 @@ export interface StoreOptions {
   readonly writers?: number;
   /** Measures statements and transactions. */
   readonly meter?: Meter | undefined;
+  /** Traces them. */
+  readonly tracer?: Tracer | undefined;
 }
 
 /** The file of the embedded database. */

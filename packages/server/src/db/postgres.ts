@@ -5,6 +5,7 @@ import pg from "pg";
 import { HoltError, unavailable } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { type Meter, noMeter } from "../lib/meter.ts";
+import { noTracer, type Tracer } from "../lib/tracer.ts";
 import { postgresDialect } from "./dialect.ts";
 import { createReadHandle, type Execute } from "./handle.ts";
 import { createObservation, type Observation, type StatementKind } from "./observation.ts";
@@ -22,12 +23,13 @@ export interface PostgresOptions {
   readonly readers?: number;
   readonly writers?: number;
   readonly meter?: Meter | undefined;
+  readonly tracer?: Tracer | undefined;
 }
 
 /** Does not connect yet and does not migrate. */
-export function openPostgres({ url, log, readers = 10, writers = 10, meter = noMeter }: PostgresOptions): Store {
+export function openPostgres({ url, log, readers = 10, writers = 10, meter = noMeter, tracer = noTracer }: PostgresOptions): Store {
   const watchdog = new Watchdog(url, log);
-  const parts = { url, log, watchdog, observation: createObservation(meter, false) };
+  const parts = { url, log, watchdog, observation: createObservation({ meter, tracer, dialect: postgresDialect }) };
   const readOnly = createPool(parts, readers, "default_transaction_read_only = on", CUSTOM_PLANS);
   return new PostgresStore(readOnly, createPool(parts, writers), parts);
 }
@@ -106,7 +108,7 @@ class PostgresStore implements Store {
   }
 
   transaction<T>(work: (db: WriteDb) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
-    return this.#parts.observation.transaction(() => this.#transaction(work, options));
+    return this.#parts.observation.transaction(work, (bound) => this.#transaction(bound, options));
   }
 
   #transaction<T>(work: (db: WriteDb) => Promise<T>, { hasNoTimeLimit: hasNoLimit = false }: TransactionOptions): Promise<T> {

@@ -7,6 +7,7 @@ import { CompiledQuery } from "kysely";
 import { unavailable } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { type Meter, noMeter } from "../lib/meter.ts";
+import { noTracer, type Tracer } from "../lib/tracer.ts";
 import { INCREMENTAL } from "./compact-sqlite.ts";
 import { sqliteDialect } from "./dialect.ts";
 import { createReadHandle } from "./handle.ts";
@@ -28,9 +29,13 @@ const BULK_CHECKPOINT_PAGES = 12_000;
 const MAX_WAL_BYTES = 64 * 1024 * 1024;
 
 /** Opens the file, and creates it and its folder if necessary. Does not migrate. @throws Error for the operator */
-export async function openSqlite(path: string, log: Log, { isForBulk = false, meter = noMeter }: SqliteOptions = {}): Promise<Store> {
+export async function openSqlite(
+  path: string,
+  log: Log,
+  { isForBulk = false, meter = noMeter, tracer = noTracer }: SqliteOptions = {},
+): Promise<Store> {
   createFile(path);
-  const observation = createObservation(meter, true);
+  const observation = createObservation({ meter, tracer, dialect: sqliteDialect });
   const writer = new SqliteWriter(await openForWriting(path, isForBulk), log, observation);
   const open = (cacheKib: number) => new SqliteConnection({ path, readOnly: true, cacheKib });
   return new SqliteStore({ path, writer, observation, reader: open(16 * 1024), openSnapshot: () => open(2 * 1024) });
@@ -39,6 +44,7 @@ export async function openSqlite(path: string, log: Log, { isForBulk = false, me
 export interface SqliteOptions {
   readonly isForBulk?: boolean | undefined;
   readonly meter?: Meter | undefined;
+  readonly tracer?: Tracer | undefined;
 }
 
 function createFile(path: string): void {
@@ -108,7 +114,7 @@ class SqliteStore implements Store {
     );
   }
 
-  transaction: Store["transaction"] = (work) => this.#parts.observation.transaction(() => this.#writer.transaction(work));
+  transaction: Store["transaction"] = (work) => this.#parts.observation.transaction(work, (bound) => this.#writer.transaction(bound));
 
   async snapshot<T>(work: (db: ReadDb) => Promise<T>): Promise<T> {
     while (this.#running.size >= MAX_SNAPSHOTS) await new Promise<void>((resolve) => this.#waiting.push(resolve));

@@ -28,7 +28,9 @@ export function startEvents(platform: Platform, { keys }: Iam, settings: EventSe
   const { store, clock, log, profile, baseUrl: issuer, appendListeners } = platform;
   const { outboundAllowCidrs, webhookTimeoutMs: timeoutMs, eventRetentionMs: retentionMs, maxSubscriptions } = settings;
   // A client of its own: deliveries wait for nothing but the dispatcher's slots.
-  const client = platform.own(createOutboundClient({ allowCidrs: outboundAllowCidrs, maxConnections: Number.MAX_SAFE_INTEGER }));
+  const client = platform.own(
+    createOutboundClient({ allowCidrs: outboundAllowCidrs, maxConnections: Number.MAX_SAFE_INTEGER, tracer: platform.tracer }),
+  );
   const webhook = createWebhook({ client, sign: (claims) => signJwt(keys, claims), clock, profile, issuer, timeoutMs });
   const policy = { backoffMs: settings.webhookBackoffMs, giveUpMs: settings.webhookGiveUpMs };
   const attempts = createDeliveryCounter(platform.meter);

@@ -7,6 +7,7 @@ import type { OutgoingHttpHeaders } from "node:http";
 import type { DiskSpace } from "../jobs/disk-space.ts";
 import type { ConcurrencyLimit, Slot } from "../jobs/limit.ts";
 import type { Log } from "../lib/log.ts";
+import { noTracer, type Tracer } from "../lib/tracer.ts";
 import { cutOffSoon } from "./body-time.ts";
 import type { CallerSlots } from "./caller-slots.ts";
 import { type HttpRequest, type HttpResponse, type RequestHandler, remoteAddressOf } from "./http-exchange.ts";
@@ -77,6 +78,7 @@ export interface ProtocolFrameOptions {
   readonly disk?: DiskSpace | undefined;
   readonly log: Log;
   readonly metrics?: ProtocolMetrics | undefined;
+  readonly tracer?: Tracer | undefined;
 }
 
 export type ProtocolFrame = <State>(protocol: Protocol<State>) => RequestHandler;
@@ -84,11 +86,28 @@ export type ProtocolFrame = <State>(protocol: Protocol<State>) => RequestHandler
 export function createProtocolFrame(options: ProtocolFrameOptions): ProtocolFrame {
   return (protocol) => {
     options.metrics?.admit(protocol.name);
-    return (request, response) => void handle(request, response, protocol, options);
+    return (request, response) => void handleTraced(request, response, protocol, options);
   };
 }
 
 const GROWS_NOTHING: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "DELETE"]);
+
+/** Never rejects. */
+function handleTraced<State>(
+  request: HttpRequest,
+  response: HttpResponse,
+  protocol: Protocol<State>,
+  options: ProtocolFrameOptions,
+): Promise<void> {
+  const { tracer = noTracer } = options;
+  if (!tracer.isActive) return handle(request, response, protocol, options);
+  const { method, headers } = request;
+  const attributes = { "http.request.method": method };
+  return tracer.span({ name: `${protocol.name} ${method}`, kind: "server", attributes, parent: headers }, async (span) => {
+    await handle(request, response, protocol, options);
+    span.set({ "http.response.status_code": response.statusCode });
+  });
+}
 
 /** Never rejects. */
 async function handle<State>(

@@ -19,7 +19,7 @@ import { mails } from "./migrations/041-mails.ts";
 import { loginSessions } from "./migrations/042-login-sessions.ts";
 import { publicContent } from "./migrations/043-public-content.ts";
 import { signInSettings } from "./migrations/044-sign-in-settings.ts";
-import { searchIndexes } from "./migrations/046-search-indexes.ts";
+import { searchIndexes } from "./migrations/047-search-indexes.ts";
 import "./tables.ts";
 
 const ofGroup = ({ uid }: { uid: string }) => ({ subject: uid, group: uid });

@@ -100,7 +100,7 @@ function createIam(platform: Platform, { grants, keys, secrets }: IamParts, sett
   const { registryUrl, userIssuers, servicePrincipals, awsStsUrl, maxConcurrentCalls } = settings;
   const issuable = createAudienceList([issuer, registryUrl, ...settings.audiences]);
   const accessTokens = createAccessTokens({ issuer, keys, clock, audiences: createAudienceList([issuer]), meter });
-  const client = platform.own(createOutboundClient({ allowCidrs: settings.outboundAllowCidrs }));
+  const client = platform.own(createOutboundClient({ allowCidrs: settings.outboundAllowCidrs, tracer: platform.tracer }));
   const serviceIssuers = [...servicePrincipals.values()].flat().map((subject) => subject.issuer);
   const trustedIssuers = new Set([...userIssuers, ...serviceIssuers].map(normalizeIssuer));
   const waits = createWaitLimit({ maxConcurrentCalls, trusted: new Set([awsStsUrl, ...trustedIssuers]) });

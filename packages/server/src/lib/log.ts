@@ -6,9 +6,16 @@ import pino from "pino";
 export type Log = pino.Logger;
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 
-export function createLog(level: LogLevel): Log {
+/** @param fields of the moment, that each line gets, such as the id of a trace */
+export function createLog(level: LogLevel, fields?: () => object): Log {
   return pino(
-    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, redact: ["authorization", "*.authorization"] },
+    {
+      level,
+      base: null,
+      ...(fields && { mixin: fields }),
+      timestamp: pino.stdTimeFunctions.isoTime,
+      redact: ["authorization", "*.authorization"],
+    },
     pino.destination({ fd: 2, sync: false }),
   );
 }

@@ -15,6 +15,7 @@ export const librariesDomain: Domain = {
     { kind: "library_artifact", table: "library_artifact" },
     { kind: "java_artifact", table: "library_artifact", where: "ecosystem = 1" },
     { kind: "python_artifact", table: "library_artifact", where: "ecosystem = 2" },
+  ],
   search: [
     {
       kind: SearchHit_Kind.PACKAGE,

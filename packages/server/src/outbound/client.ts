@@ -8,6 +8,7 @@
  */
 import { Agent, type Dispatcher, request as send } from "undici";
 import { parseBoundedJson } from "../lib/strict-json.ts";
+import { noTracer, type Tracer } from "../lib/tracer.ts";
 import { createAddressPolicy } from "./address.ts";
 import { createConnector } from "./connector.ts";
 import { OutboundError } from "./error.ts";
@@ -63,6 +64,8 @@ export interface OutboundOptions {
   readonly maxConnections?: number;
   /** Replaces the system's resolver in tests. */
   readonly resolve?: Resolve;
+  /** Traces requests, and passes the trace on in their headers. */
+  readonly tracer?: Tracer;
 }
 
 const TIMEOUT_MS = 10_000;
@@ -73,6 +76,7 @@ const MAX_HEADER_BYTES = 16 * 1024;
 const DUMP_TIMEOUT_MS = 1000;
 
 export function createOutboundClient(options: OutboundOptions): OutboundClient {
+  const { tracer = noTracer } = options;
   const connect = createConnector(createAddressPolicy(options.allowCidrs), TIMEOUT_MS, options.resolve);
   const agent = new Agent({
     connect,
@@ -83,7 +87,7 @@ export function createOutboundClient(options: OutboundOptions): OutboundClient {
   });
   const hasRanges = options.allowCidrs.length > 0;
   const request = (wanted: OutboundRequest): Promise<OutboundResponse> =>
-    withinTime(wanted, (signal) => follow(agent, { wanted, allowsHttp: hasRanges, signal }));
+    traced(tracer, wanted, (request) => withinTime(request, (signal) => follow(agent, { wanted: request, allowsHttp: hasRanges, signal })));
   return {
     request,
     async fetchJson(url, limits) {
@@ -91,6 +95,21 @@ export function createOutboundClient(options: OutboundOptions): OutboundClient {
     },
     [Symbol.asyncDispose]: () => agent.destroy(),
   };
+}
+
+/** Runs a request in a span of its own, without the URL's path and query, which may contain secrets. */
+function traced(tracer: Tracer, wanted: OutboundRequest, send: (request: OutboundRequest) => Promise<OutboundResponse>) {
+  if (!tracer.isActive) return send(wanted);
+  const { method = "GET", headers } = wanted;
+  const host = URL.parse(wanted.url)?.host;
+  return tracer.span(
+    { name: `outbound ${method}`, kind: "client", attributes: { "http.request.method": method, "server.address": host } },
+    async (span) => {
+      const response = await send({ ...wanted, headers: { ...headers, ...tracer.headers() } });
+      span.set({ "http.response.status_code": response.status });
+      return response;
+    },
+  );
 }
 
 /** `new URL` normalizes every spelling of an IPv4 address (octal, hexadecimal, one number, full-width digits). */

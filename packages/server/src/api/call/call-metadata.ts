@@ -12,6 +12,7 @@ export function metadataFromHeaders(headers: IncomingHttpHeaders, origin: CallOr
     requestId: requestIdOf(headers),
     clientId: clientText(headers.cgclientid),
     userAgent: clientText(headers["user-agent"]),
+    traceHeaders: headers,
   };
 }
 

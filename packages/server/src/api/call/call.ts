@@ -4,6 +4,7 @@ import type { Access } from "../../access/capabilities.ts";
 import type { Principal } from "../../access/principal.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { messageFromJson } from "../../lib/proto-json.ts";
+import type { TraceHeaders } from "../../lib/tracer.ts";
 import type { Operation } from "./operation.ts";
 
 /** What a transport knows of a request apart from its message. */
@@ -15,6 +16,8 @@ export interface CallMetadata {
   readonly requestId: string;
   readonly clientId: string | undefined;
   readonly userAgent: string | undefined;
+  /** The trace that the client continues here. */
+  readonly traceHeaders: TraceHeaders;
   readonly remoteAddress: string;
   /** The version that the client called, if that version is an alias, e.g. `v2beta1`. */
   readonly alias: string | undefined;

@@ -10,6 +10,7 @@ import type { ConcurrencyLimit } from "../../jobs/limit.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { Code, codeName, HoltError, internal, unimplemented } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
+import { type Attributes, noTracer, type Tracer } from "../../lib/tracer.ts";
 import { appendEvent, type EventNames } from "../../outbox/outbox.ts";
 import { type Authenticator, authenticate, type Caller } from "./authenticate.ts";
 import { authorize } from "./authorize.ts";
@@ -32,35 +33,59 @@ export interface RunDependencies {
   /** The limit of the process, shared with the protocols that are not calls. */
   readonly limit: ConcurrencyLimit;
   readonly unserved: UnservedCalls;
-  readonly metrics: CallMetrics;
+  readonly metrics?: CallMetrics;
+  readonly tracer?: Tracer;
   /** Undefined to write as long as the disk takes it. */
   readonly disk?: DiskSpace | undefined;
 }
 
 /** Rejects with HoltError only. Any other error of a handler is logged with its cause and leaves as INTERNAL. */
 export function createRun(dependencies: RunDependencies): Run {
-  const { limit } = dependencies;
-  return async (operation, source, metadata) => {
-    const running: RunningCall = { operation, metadata, started: performance.now(), principal: undefined };
-    try {
-      const admitted = await limit.run(() => admit(running, dependencies));
-      // Without a slot: callers that send slowly could hold all of them.
-      const arriving = source();
-      const isHere = !(arriving instanceof Promise);
-      const request = await arriving;
-      const reply = await limit.run(async () => {
-        // Rights may have changed while the message arrived.
-        const current = isHere ? admitted : { ...admitted, ...(await authenticateCaller(running, dependencies)) };
-        return execute(running, current, request, dependencies);
-      });
-      recordCall(dependencies, running, undefined);
-      return reply;
-    } catch (thrown) {
-      const error = thrown instanceof HoltError ? thrown : internal(thrown);
-      recordCall(dependencies, running, error);
-      throw error;
-    }
+  const { tracer = noTracer } = dependencies;
+  if (!tracer.isActive) return (operation, source, metadata) => runCall(runningCall(operation, metadata), source, dependencies);
+  return (operation, source, metadata) => {
+    const running = runningCall(operation, metadata);
+    return tracer.span(
+      { name: operation.name, kind: "server", attributes: attributesOf(running), parent: metadata.traceHeaders },
+      async (span) => {
+        try {
+          return await runCall(running, source, dependencies);
+        } finally {
+          span.set({ "holt.principal": running.principal });
+        }
+      },
+    );
   };
+}
+
+function runningCall(operation: Operation, metadata: CallMetadata): RunningCall {
+  return { operation, metadata, started: performance.now(), principal: undefined };
+}
+
+function attributesOf({ operation, metadata }: RunningCall): Attributes {
+  return { "rpc.method": operation.name, "rpc.system.name": metadata.protocol, "holt.request_id": metadata.requestId };
+}
+
+async function runCall(running: RunningCall, source: MessageSource, dependencies: RunDependencies): Promise<Reply> {
+  const { limit } = dependencies;
+  try {
+    const admitted = await limit.run(() => admit(running, dependencies));
+    // Without a slot: callers that send slowly could hold all of them.
+    const arriving = source();
+    const isHere = !(arriving instanceof Promise);
+    const request = await arriving;
+    const reply = await limit.run(async () => {
+      // Rights may have changed while the message arrived.
+      const current = isHere ? admitted : { ...admitted, ...(await authenticateCaller(running, dependencies)) };
+      return execute(running, current, request, dependencies);
+    });
+    recordCall(dependencies, running, undefined);
+    return reply;
+  } catch (thrown) {
+    const error = thrown instanceof HoltError ? thrown : internal(thrown);
+    recordCall(dependencies, running, error);
+    throw error;
+  }
 }
 
 /** The fields of a call in its log line. */
@@ -78,9 +103,12 @@ interface AdmittedCall extends Caller {
   readonly handler: Handler;
 }
 
-function authenticateCaller({ operation, metadata }: RunningCall, { authenticator }: RunDependencies): Promise<Caller> {
-  return authenticate(operation.access, metadata.authorization, authenticator);
+function authenticateCaller({ operation, metadata }: RunningCall, { authenticator, tracer = noTracer }: RunDependencies): Promise<Caller> {
+  return tracer.span(AUTHENTICATION, () => authenticate(operation.access, metadata.authorization, authenticator));
 }
+
+const AUTHENTICATION = { name: "authentication" };
+const AUTHORIZATION = { name: "authorization" };
 
 async function admit(running: RunningCall, dependencies: RunDependencies): Promise<AdmittedCall> {
   const { operation, metadata } = running;
@@ -100,10 +128,10 @@ async function execute(
   request: Message,
   dependencies: RunDependencies,
 ): Promise<Reply> {
-  const { requiredTerms, clock, disk } = dependencies;
+  const { requiredTerms, clock, disk, tracer = noTracer } = dependencies;
   const { reader } = dependencies.store;
   operation.validate(request);
-  await authorize(operation, request, { principal, access }, reader);
+  await tracer.span(AUTHORIZATION, () => authorize(operation, request, { principal, access }, reader));
   await assertTermsFor(operation, request, requiredTerms, reader);
   const call = { operation, metadata, principal, access, now: clock.now(), db: reader };
   if (handler.kind === "read") return handler.handle(request, call);
@@ -146,7 +174,7 @@ function recordCall(
 ): void {
   const code = error === undefined ? "OK" : codeName(error.code);
   const ms = performance.now() - started;
-  metrics.record(operation, metadata.protocol, code, ms / 1000);
+  metrics?.record(operation, metadata.protocol, code, ms / 1000);
   const line = {
     operation: operation.name,
     code,

@@ -1,6 +1,7 @@
 /** Call metadata of a REST request. Computes values that few calls need on demand. */
 
 import { type HttpRequest, type HttpResponse, remoteAddressOf } from "../../http/http-exchange.ts";
+import type { TraceHeaders } from "../../lib/tracer.ts";
 import type { CallMetadata } from "../call/call.ts";
 import { clientText } from "../call/call-metadata.ts";
 
@@ -31,6 +32,10 @@ export class RestMetadata implements CallMetadata {
 
   get userAgent(): string | undefined {
     return clientText(this.#request.headers["user-agent"]);
+  }
+
+  get traceHeaders(): TraceHeaders {
+    return this.#request.headers;
   }
 
   get remoteAddress(): string {

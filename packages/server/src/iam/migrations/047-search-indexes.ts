@@ -6,7 +6,7 @@ const index = (table: string, column: string, where = "") =>
   `create index ${table}_by_organization_${column} on "${table}" (substr(uid, 1, 40), lower(${column}), uid, ${column})${where}`;
 
 export const searchIndexes: Migration = {
-  version: 46,
+  version: 47,
   name: "search-indexes",
   statements: () => [
     ...["group", "identity", "repo", "tag", "library_artifact"].map((table) => index(table, "name")),
