@@ -18,6 +18,7 @@ import { restList } from "./parts/list.ts";
 import { metricsCost } from "./parts/metrics-cost.ts";
 import { pullTokens } from "./parts/pull-tokens.ts";
 import { start } from "./parts/start.ts";
+import { startBuilt } from "./parts/start-built.ts";
 import { versionOne } from "./parts/version-one.ts";
 import { registryParts } from "./registry/parts.ts";
 import { type Line, printLines } from "./report.ts";
@@ -26,6 +27,7 @@ import { closeAll, stopServers } from "./servers.ts";
 
 const parts: Readonly<Record<string, (store: StoreName) => Promise<Line[]>>> = {
   start,
+  "start-built": startBuilt,
   "rest-get": restGet,
   "grpc-get": grpcGet,
   list: restList,

@@ -45,9 +45,9 @@ export interface BuiltServer extends Process {
 }
 
 /** @param program path of `holtd` */
-export async function startBuilt(program: string, dataDir: string): Promise<BuiltServer> {
+export async function startBuilt(program: string, dataDir: string, path = `${NODE_FOLDER}:/usr/bin:/bin`): Promise<BuiltServer> {
   const listen = `127.0.0.1:${await freePort()}`;
-  const env = { PATH: `${NODE_FOLDER}:/usr/bin:/bin`, HOLT_LISTEN: listen, HOLT_DATA_DIR: dataDir, HOLT_LOG_LEVEL: "warn" };
+  const env = { PATH: path, HOLT_LISTEN: listen, HOLT_DATA_DIR: dataDir, HOLT_LOG_LEVEL: "warn" };
   const server = startProgram(program, [], env);
   await untilReady(server);
   return { ...server, baseUrl: `http://${listen}`, env };
