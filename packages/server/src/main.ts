@@ -31,6 +31,7 @@ const USAGE = `Usage: holtd [command]
                 restore a backup into an empty place; --help has details
   upgrade check say what a start of this program would do with the data, without doing it
   verify        compare the database with the blobs, and the counts with the rows; --help has details
+  health        fail unless the server of these settings answers
   version       print the version
   help          print this
 
@@ -69,6 +70,7 @@ const commands: Readonly<Record<string, (given: Given) => Promise<void> | void>>
     (await import("./cli/account-link.ts")).printAccountLink(await loadConfig(), { person, resetsSecondFactor }),
   "config check": async () => (await import("./cli/show-config.ts")).checkConfig(),
   "config print": async () => (await import("./cli/show-config.ts")).printConfig(),
+  health: async () => (await import("./cli/check-health.ts")).checkHealth(),
   version: () => console.log(packageJson.version),
   help: () => console.log(USAGE),
 };

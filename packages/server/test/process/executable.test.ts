@@ -1,21 +1,12 @@
 /** Tests the single executable, which is server and command line without Node and without packages. */
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
 import { mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pipeline } from "node:stream/promises";
 import { after, before, describe, test } from "node:test";
 import { builtProgram, removeBuiltProgram, runBuilt, runScript, startBuilt } from "../harness/built-program.ts";
 import { get, temporaryFolder } from "../harness/holtd.ts";
 import { pushAndRead } from "../harness/push-and-read.ts";
-
-async function digestOf(file: string): Promise<string> {
-  const hash = createHash("sha256");
-  await pipeline(createReadStream(file), hash);
-  return hash.digest("hex");
-}
 
 describe("the single executable", { skip: process.platform === "linux" ? false : "made for Linux only" }, () => {
   let folder = "";
@@ -58,11 +49,5 @@ describe("the single executable", { skip: process.platform === "linux" ? false :
     assert.doesNotMatch(server.stderr(), /"level":50/);
     server.kill("SIGTERM");
     assert.equal((await server.ended).code, 0);
-  });
-
-  test("two executables of one build have the same bytes", async () => {
-    const other = join(folder, "other");
-    await make(other);
-    assert.equal(await digestOf(other), await digestOf(holtd));
   });
 });
