@@ -11,6 +11,8 @@ import { hasProgram } from "../harness/has-program.ts";
 import { temporaryFolder } from "../harness/holtd.ts";
 
 const run = promisify(execFile);
+/** A commit during the tests must not change the times in the files. */
+const DATE = { SOURCE_DATE_EPOCH: "1700000000" };
 const missing = ["dpkg-deb", "tar", "gzip", "sha256sum"].find((name) => !hasProgram(name));
 const skip = process.platform !== "linux" ? "made on Linux only" : missing === undefined ? false : `${missing} is not installed`;
 
@@ -21,7 +23,7 @@ describe("a release", { skip }, () => {
     const folder = await builtProgram();
     dist = join(folder, "dist");
     release = join(folder, "release");
-    await runScript("release.js", ["--arch", process.arch, "--dist", dist, release]);
+    await runScript("release.js", ["--arch", process.arch, "--dist", dist, release], DATE);
   });
   after(removeBuiltProgram);
 
@@ -39,7 +41,7 @@ describe("a release", { skip }, () => {
 
   test("two releases of one commit have the same bytes", async () => {
     await using folder = await temporaryFolder();
-    await runScript("release.js", ["--arch", process.arch, "--dist", dist, join(folder.path, "again")]);
+    await runScript("release.js", ["--arch", process.arch, "--dist", dist, join(folder.path, "again")], DATE);
     const sums = (path: string) => readFile(join(path, "SHA256SUMS"), "utf8");
     assert.equal(await sums(join(folder.path, "again")), await sums(release));
   });
