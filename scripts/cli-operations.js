@@ -25,6 +25,7 @@ const placesOfHolt = {
   pythonProjects: ["libraries", "pythonProjects"],
   search: ["iam", "search"],
   sessions: ["iam", "sessions"],
+  resourceLimits: ["iam", "resourceLimits"],
   signInSettings: ["iam", "signInSettings"],
   signatureIdentities: ["registry", "signatureIdentities"],
   signatureKeys: ["registry", "signatureKeys"],

@@ -17,6 +17,7 @@ import { PublicContentService } from "./gen/holt/v1/public_content_pb.ts";
 import { PullRecordingsService } from "./gen/holt/v1/pull_recordings_pb.ts";
 import { PullTokensService } from "./gen/holt/v1/pull_tokens_pb.ts";
 import { PythonProjectsService } from "./gen/holt/v1/python_projects_pb.ts";
+import { ResourceLimitsService } from "./gen/holt/v1/resource_limits_pb.ts";
 import { SearchService } from "./gen/holt/v1/search_pb.ts";
 import { SessionsService } from "./gen/holt/v1/sessions_pb.ts";
 import { SignInSettingsService } from "./gen/holt/v1/sign_in_settings_pb.ts";
@@ -155,6 +156,7 @@ export const services: readonly DescService[] = [
   SearchService,
   SessionsService,
   SignatureIdentitiesService,
+  ResourceLimitsService,
   SignInSettingsService,
   SignatureKeysService,
   ImageReferrersService,

@@ -16,6 +16,7 @@ import { PublicContentService } from "@holt/api/gen/holt/v1/public_content_pb.ts
 import { PullRecordingsService } from "@holt/api/gen/holt/v1/pull_recordings_pb.ts";
 import { PullTokensService } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
 import { PythonProjectsService } from "@holt/api/gen/holt/v1/python_projects_pb.ts";
+import { ResourceLimitsService } from "@holt/api/gen/holt/v1/resource_limits_pb.ts";
 import { SessionsService } from "@holt/api/gen/holt/v1/sessions_pb.ts";
 import { SignInSettingsService } from "@holt/api/gen/holt/v1/sign_in_settings_pb.ts";
 import { SignatureIdentitiesService } from "@holt/api/gen/holt/v1/signature_identities_pb.ts";
@@ -153,6 +154,7 @@ export const servicesOfHolt = {
   pullTokens: PullTokensService,
   pythonProjects: PythonProjectsService,
   sessions: SessionsService,
+  resourceLimits: ResourceLimitsService,
   signInSettings: SignInSettingsService,
   signatureIdentities: SignatureIdentitiesService,
   signatureKeys: SignatureKeysService,

@@ -3,6 +3,7 @@ import { services } from "@holt/api";
 import { startAdvisories } from "./advisories/module.ts";
 import { attentionService } from "./api/attention.ts";
 import { createCallMetrics } from "./api/call/call-metrics.ts";
+import { createCallRates } from "./api/call/call-rates.ts";
 import { compileOperations } from "./api/call/operation.ts";
 import { createRun } from "./api/call/run.ts";
 import { UnservedCalls } from "./api/call/unserved-calls.ts";
@@ -165,8 +166,8 @@ export async function createApp(
   ];
   const operations = compileOperations(services, implementations, unimplemented);
   const unserved = new UnservedCalls(log, clock);
-  const metrics = createCallMetrics(meter, operations);
-  const run = createRun({ ...platform, authenticator: iam.authenticator, limit, requiredTerms, unserved, metrics, disk });
+  const calls = { limit, unserved, disk, metrics: createCallMetrics(meter, operations), rates: createCallRates() };
+  const run = createRun({ ...platform, ...calls, authenticator: iam.authenticator, requiredTerms });
   const check = startDatabaseCheck(config, log);
   if (check !== undefined) stack.use(check);
   const health = createHealth(async () => {

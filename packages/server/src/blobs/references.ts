@@ -7,6 +7,8 @@ import type { ReadDb } from "../db/store.ts";
 export interface BlobReference {
   readonly table: keyof Schema;
   readonly column: string;
+  /** Column with the uid of the holder, whose organization the bytes count for. */
+  readonly holder: string;
 }
 
 /** Whether any row refers to the blob. Uses `limit 1`, because PostgreSQL would read whole tables for `exists`. */

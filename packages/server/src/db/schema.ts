@@ -7,6 +7,7 @@ import type { Generated } from "kysely";
 export interface Schema {
   resource_count: ResourceCountTable;
   server_state: ServerStateTable;
+  organization_limit: OrganizationLimitTable;
   access_change: AccessChangeTable;
 }
 
@@ -46,6 +47,14 @@ export interface ServerStateTable {
   /** The server that works on what the row is about until `lease_time`; null for none. */
   lease_holder: string | null;
   lease_time: string | null;
+}
+
+/** A limit that the operator has set for an organization. A limit without a row does not exist. */
+export interface OrganizationLimitTable {
+  org_uid: string;
+  /** A LimitName of db/organization-limits.ts. */
+  name: string;
+  value: number;
 }
 
 /** PostgreSQL only: identities whose rights a transaction changed, for the caches of other servers. `*` means all. */

@@ -20,6 +20,7 @@ import { loginSessions } from "./migrations/042-login-sessions.ts";
 import { publicContent } from "./migrations/043-public-content.ts";
 import { signInSettings } from "./migrations/044-sign-in-settings.ts";
 import { searchIndexes } from "./migrations/047-search-indexes.ts";
+import { organizationLimits } from "./migrations/048-organization-limits.ts";
 import "./tables.ts";
 
 const ofGroup = ({ uid }: { uid: string }) => ({ subject: uid, group: uid });
@@ -54,6 +55,7 @@ export const iamDomain: Domain = {
     publicContent,
     signInSettings,
     searchIndexes,
+    organizationLimits,
   ],
   search: [
     { kind: SearchHit_Kind.GROUP, capability: Capability.CAP_IAM_GROUPS_LIST, table: "group", column: "name" },
@@ -87,6 +89,7 @@ export const iamDomain: Domain = {
       { table: "membership", column: "org_uid" },
       { table: "mail", column: "org_uid" },
       { table: "sign_in_settings", column: "org_uid" },
+      { table: "organization_limit", column: "org_uid" },
     ],
   },
   eventSubjects: {
@@ -126,6 +129,7 @@ export const iamDomain: Domain = {
     "holt.v1.DeletePublicContentRequest": ofGroup,
     "holt.v1.Membership": ofMembership,
     "holt.v1.SignInSettings": ofGroup,
+    "holt.v1.ResourceLimits": ofGroup,
     "holt.v1.Session": ({ uid, organization: group }: { uid: string; organization: string }) => ({ subject: uid, group }),
     "holt.v1.EndSessionsResponse": ({ identityUid, organization: group }: { identityUid: string; organization: string }) => ({
       subject: identityUid,

@@ -20,6 +20,7 @@ import { identityProvidersService } from "./api/identity-providers.ts";
 import { membershipsService } from "./api/memberships.ts";
 import { publicContentService } from "./api/public-content.ts";
 import { pullTokensService } from "./api/pull-tokens.ts";
+import { resourceLimitsService } from "./api/resource-limits.ts";
 import { roleBindingsService } from "./api/role-bindings.ts";
 import { rolesService } from "./api/roles.ts";
 import { securityTokenService } from "./api/security-token.ts";
@@ -214,6 +215,7 @@ function serveIam(platform: Platform, iam: Iam & IamParts, settings: IamSettings
       sessionsService(collaborators),
       signatureIdentitiesService(collaborators),
       signInSettingsService(collaborators),
+      resourceLimitsService(collaborators),
     ],
     attention: expiring,
     mounts: createOidcMounts({ issuer: baseUrl, jwks: iam.keys.jwks, log }),

@@ -25,5 +25,5 @@ export const librariesDomain: Domain = {
     },
   ],
   onGroupDelete: { blockedBy: [{ table: "library_artifact" }] },
-  blobReferences: [{ table: "library_file", column: "digest" }],
+  blobReferences: [{ table: "library_file", column: "digest", holder: "artifact_uid" }],
 };

@@ -23,7 +23,7 @@ export function startLibraries(platform: Platform, iam: Iam, settings: LibrarySe
   const serve = createLibrariesHandler({
     frame,
     parts: {
-      ...{ store, blobs, names, clock, memory, staging, parsers },
+      ...{ store, blobs, names, clock, memory, staging, parsers, blobReferences: references },
       requiredTerms: settings.requiredTerms,
       transferIdleMs: limits.transferIdleMs,
     },

@@ -7,6 +7,8 @@ import { PythonProject_Status } from "@holt/api/gen/holt/v1/python_projects_pb.t
 import { type Artifact, ArtifactSchema, type Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { assertGroupExists } from "../api/resource/write.ts";
 import { linkBlob } from "../blobs/link-blob.ts";
+import { assertStorageAllowed } from "../blobs/organization-storage.ts";
+import type { BlobReference } from "../blobs/references.ts";
 import type { Store, WriteDb } from "../db/store.ts";
 import type { Parsers } from "../jobs/parsers.ts";
 import { timestampFromDate } from "../lib/clock.ts";
@@ -55,6 +57,8 @@ export interface PublishedVersion {
 export interface PublishDependencies {
   readonly store: Store;
   readonly staging: Staging;
+  /** The columns that count for the storage of an organization. Without them the storage has no limit. */
+  readonly blobReferences?: readonly BlobReference[];
 }
 
 /** What a format needs to read a package, besides the bytes. */
@@ -80,7 +84,7 @@ export async function publish(
   staged: Staged,
   publication: Publication,
   change: LibraryChange,
-  { store, staging }: PublishDependencies,
+  { store, staging, blobReferences = [] }: PublishDependencies,
 ): Promise<PublishOutcome> {
   let outcome: PublishOutcome = "unchanged";
   await linkBlob(
@@ -89,6 +93,7 @@ export async function publish(
     () => staging.place(staged),
     async (db) => {
       outcome = await record(db, staged, publication, change);
+      await assertStorageAllowed(db, publication.library.groupUid, blobReferences);
     },
   );
   return outcome;

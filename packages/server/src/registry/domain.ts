@@ -70,12 +70,12 @@ export const registryDomain: Domain = {
       { table: "registry_settings", column: "group_uid" },
     ],
   },
-  blobReferences: [{ table: "repo_blob", column: "digest" }],
   queues: [
     { name: "image-packages", table: "image_wait", since: "due_time", leases: "image_scan" },
     { name: "image-facts", table: "image_facts_wait", since: "request_time" },
     { name: "repo-sync", table: "repo_share", since: "request_time" },
   ],
+  blobReferences: [{ table: "repo_blob", column: "digest", holder: "repo_uid" }],
   eventSubjects: {
     "platform.registry.v2.Tag": ofOrganization,
     "platform.registry.v2.DeleteTagRequest": ofOrganization,

@@ -44,7 +44,7 @@ export function startRegistry(platform: Platform, iam: Iam, settings: RegistrySe
   const { contentLogin: authenticator } = iam;
   const names = { ...platform.names, registryHost, contexts: new EventContexts() };
   const { blobReferences: references } = platform;
-  const uploads = createUploads({ store, blobs, clock, graceMs });
+  const uploads = createUploads({ store, blobs, clock, graceMs, references });
   const onCollected = createCollectionCounter(platform.meter);
   meterRegistry(store, platform.meter);
   const collector = createCollector({ store, blobs, references, uploads, clock, log, graceMs, onCollected });

@@ -8,6 +8,7 @@ import { MembershipsService } from "@holt/api/gen/holt/v1/memberships_pb.ts";
 import { PublicContentService } from "@holt/api/gen/holt/v1/public_content_pb.ts";
 import { PullToken_Right, PullTokensService } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
 import { SearchService } from "@holt/api/gen/holt/v1/search_pb.ts";
+import { ResourceLimitsService } from "@holt/api/gen/holt/v1/resource_limits_pb.ts";
 import { SessionsService } from "@holt/api/gen/holt/v1/sessions_pb.ts";
 import { SignInSettingsService } from "@holt/api/gen/holt/v1/sign_in_settings_pb.ts";
 import { SignatureIdentitiesService } from "@holt/api/gen/holt/v1/signature_identities_pb.ts";
@@ -560,6 +561,18 @@ export const operationSamples: readonly OperationSample[] = [
   managedAccountCall(AccountsService.method.createAccountRecovery),
   managedAccountCall(AccountsService.method.disableAccount),
   managedAccountCall(AccountsService.method.enableAccount, true),
+  { method: ResourceLimitsService.method.getResourceLimits, checksScopeItself: true },
+  {
+    method: ResourceLimitsService.method.updateResourceLimits,
+    checksScopeItself: true,
+    event: {
+      succeeding: async (world) => {
+        const uid = await world.group("", `resource-limits-${settings++}`);
+        return { request: { resourceLimits: { uid, repositories: 5 } }, subject: () => uid, group: () => uid };
+      },
+      failing: async (world) => ({ resourceLimits: { uid: await world.group(world.orgUid), repositories: 5 } }),
+    },
+  },
   {
     method: SignInSettingsService.method.updateSignInSettings,
     event: {

@@ -16,6 +16,7 @@ import { type Authenticator, authenticate, type Caller } from "./authenticate.ts
 import { authorize } from "./authorize.ts";
 import { type Call, type CallMetadata, type MessageSource, messageOf, type Reply, type WriteCall } from "./call.ts";
 import type { CallMetrics } from "./call-metrics.ts";
+import type { CallRates } from "./call-rates.ts";
 import type { Handler } from "./implement.ts";
 import type { Operation } from "./operation.ts";
 import { assertTermsFor, type RequiredTerms } from "./required-terms.ts";
@@ -37,6 +38,8 @@ export interface RunDependencies {
   readonly tracer?: Tracer;
   /** Undefined to write as long as the disk takes it. */
   readonly disk?: DiskSpace | undefined;
+  /** Undefined for no limits of calls per second. */
+  readonly rates?: CallRates | undefined;
 }
 
 /** Rejects with HoltError only. Any other error of a handler is logged with its cause and leaves as INTERNAL. */
@@ -128,10 +131,11 @@ async function execute(
   request: Message,
   dependencies: RunDependencies,
 ): Promise<Reply> {
-  const { requiredTerms, clock, disk, tracer = noTracer } = dependencies;
+  const { requiredTerms, clock, disk, rates, tracer = noTracer } = dependencies;
   const { reader } = dependencies.store;
   operation.validate(request);
   await tracer.span(AUTHORIZATION, () => authorize(operation, request, { principal, access }, reader));
+  if (operation.access.mode === "scoped") await rates?.admit(operation.access.scopeOf(request), principal?.uid, reader);
   await assertTermsFor(operation, request, requiredTerms, reader);
   const call = { operation, metadata, principal, access, now: clock.now(), db: reader };
   if (handler.kind === "read") return handler.handle(request, call);

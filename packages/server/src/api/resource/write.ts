@@ -1,5 +1,6 @@
 /** Writes resources: the row, its indexed columns and the counts above it, always together and always in the call's transaction. */
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import { assertRowAllowed } from "../../db/organization-limits.ts";
 import { appendToCount } from "../../db/resource-count.ts";
 import type { WriteDb } from "../../db/store.ts";
 import { ConstraintError } from "../../db/transaction.ts";
@@ -78,6 +79,7 @@ export async function insert<Desc extends DescMessage>(
     // The new uid names nothing. That of the resource in the way can no longer be read in this transaction.
     .catch((thrown) => throwNameTaken(thrown, resource, resource.hasUidOfGroup ? message : { ...message, uid: "" }));
   await appendToCount(db, resource.table, countedUid(resource, uid), 1);
+  await assertRowAllowed(db, resource.table, uid);
   return new JsonText(resource.schema, body, message);
 }
 

@@ -1,8 +1,10 @@
 /** One request to a library on its way through the handlers of its protocol, and helpers to answer it. */
+
 import type { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { assertTermsAccepted, type RequiredTerms } from "../../api/call/required-terms.ts";
+import type { BlobReference } from "../../blobs/references.ts";
 import type { BlobStore } from "../../blobs/store.ts";
 import type { Store } from "../../db/store.ts";
 import { answerEmpty, begin, type Headers, type HttpRequest, type HttpResponse } from "../../http/http-exchange.ts";
@@ -22,6 +24,8 @@ export interface LibraryParts {
   readonly store: Store;
   readonly blobs: BlobStore;
   readonly staging: Staging;
+  /** The columns that count for the storage of an organization. */
+  readonly blobReferences: readonly BlobReference[];
   readonly parsers: Parsers;
   readonly names: EventNames;
   readonly clock: Clock;

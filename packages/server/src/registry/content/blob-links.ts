@@ -1,4 +1,6 @@
 /** Links repos to blobs. A repo serves only the blobs that it links. */
+import { assertStorageAllowed } from "../../blobs/organization-storage.ts";
+import type { BlobReference } from "../../blobs/references.ts";
 import type { BlobStore } from "../../blobs/store.ts";
 import type { Store, WriteDb } from "../../db/store.ts";
 import { ConstraintError } from "../../db/transaction.ts";
@@ -23,9 +25,11 @@ export interface BlobLinkOptions {
   readonly clock: Clock;
   /** The grace period of the collector. */
   readonly graceMs: number;
+  /** The columns that count for the storage of an organization. Without them the storage has no limit. */
+  readonly references?: readonly BlobReference[];
 }
 
-export function createBlobLinks({ store, blobs, clock, graceMs }: BlobLinkOptions): BlobLinks {
+export function createBlobLinks({ store, blobs, clock, graceMs, references = [] }: BlobLinkOptions): BlobLinks {
   return {
     async mount(fromRepoUid, repo, digest) {
       const mounted = store.transaction(async (db) => {
@@ -33,7 +37,9 @@ export function createBlobLinks({ store, blobs, clock, graceMs }: BlobLinkOption
         // The lock keeps the source's link, and with it the blob.
         if ((await db.dialect.forKeyShare(source).executeTakeFirst()) === undefined) return undefined;
         const { size } = await db.selectFrom("blob").select("size").where("digest", "=", digest).executeTakeFirstOrThrow();
-        await appendLink(db, await repoUidOf(repo, db), digest, clock.now());
+        const repoUid = await repoUidOf(repo, db);
+        await appendLink(db, repoUid, digest, clock.now());
+        await assertStorageAllowed(db, repoUid, references);
         return { size };
       });
       const blob = await requireRepo(mounted);

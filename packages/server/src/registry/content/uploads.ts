@@ -2,6 +2,8 @@
 import { randomUUID } from "node:crypto";
 import type { Readable } from "node:stream";
 import { linkBlob } from "../../blobs/link-blob.ts";
+import { assertStorageAllowed } from "../../blobs/organization-storage.ts";
+import type { BlobReference } from "../../blobs/references.ts";
 import { type BlobStore, DigestMismatch, NoSuchUpload } from "../../blobs/store.ts";
 import type { Store } from "../../db/store.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -57,9 +59,11 @@ export interface UploadOptions {
   readonly clock: Clock;
   /** The grace period of the collector. */
   readonly graceMs: number;
+  /** The columns that count for the storage of an organization. Without them the storage has no limit. */
+  readonly references?: readonly BlobReference[];
 }
 
-export function createUploads({ store, blobs, clock, graceMs }: UploadOptions): Uploads {
+export function createUploads({ store, blobs, clock, graceMs, references = [] }: UploadOptions): Uploads {
   async function commit(uid: string, repo: PushRepo, digest: string): Promise<{ size: number }> {
     try {
       const size = await requireRepo(
@@ -68,7 +72,9 @@ export function createUploads({ store, blobs, clock, graceMs }: UploadOptions): 
           digest,
           async () => (await blobs.commit(uid, digest)).size,
           async (db) => {
-            await appendLink(db, await repoUidOf(repo, db), digest, clock.now());
+            const repoUid = await repoUidOf(repo, db);
+            await appendLink(db, repoUid, digest, clock.now());
+            await assertStorageAllowed(db, repoUid, references);
             await db.deleteFrom("upload").where("uid", "=", uid).execute();
           },
         ),
@@ -86,7 +92,7 @@ export function createUploads({ store, blobs, clock, graceMs }: UploadOptions): 
   }
 
   return {
-    ...createBlobLinks({ store, blobs, clock, graceMs }),
+    ...createBlobLinks({ store, blobs, clock, graceMs, references }),
 
     async begin({ repo, repository, identityUid }) {
       const uid = randomUUID();

@@ -1,0 +1,53 @@
+/** Limits the calls per second of organizations and of identities in them, on this server. */
+import { type LimitName, type Limits, limitExceeded, readLimits } from "../../db/organization-limits.ts";
+import type { ReadDb } from "../../db/store.ts";
+import { Lru } from "../../lib/lru.ts";
+import { rootOf } from "../../lib/uid.ts";
+
+/** For so long a changed limit may have no effect. */
+const LIMITS_AGE_MS = 2_000;
+const MAX_ORGANIZATIONS = 10_000;
+const MAX_BUCKETS = 50_000;
+
+/** Saved calls, at most those of one second. */
+interface Bucket {
+  calls: number;
+  at: number;
+}
+
+export interface CallRates {
+  /** @throws RESOURCE_EXHAUSTED with the seconds after which one call is allowed */
+  admit(scope: string, principal: string | undefined, db: ReadDb): Promise<void>;
+}
+
+/** @param now a monotonic clock, in milliseconds */
+export function createCallRates(now: () => number = () => performance.now()): CallRates {
+  const known = new Lru<string, { readonly limits: Limits; readonly at: number }>(MAX_ORGANIZATIONS);
+  const buckets = new Lru<string, Bucket>(MAX_BUCKETS);
+
+  async function limitsOf(orgUid: string, db: ReadDb): Promise<Limits> {
+    const found = known.get(orgUid);
+    if (found !== undefined && now() - found.at < LIMITS_AGE_MS) return found.limits;
+    const limits = await readLimits(db, orgUid);
+    known.set(orgUid, { limits, at: now() });
+    return limits;
+  }
+
+  function take(key: string, name: LimitName, limit: number | undefined): void {
+    if (limit === undefined) return;
+    const bucket = buckets.get(key) ?? { calls: limit, at: now() };
+    const calls = Math.min(limit, bucket.calls + ((now() - bucket.at) / 1000) * limit);
+    const isAllowed = calls >= 1;
+    buckets.set(key, { calls: isAllowed ? calls - 1 : calls, at: now() });
+    if (!isAllowed) throw limitExceeded({ name, limit, usage: limit, retryAfterSeconds: Math.ceil((1 - calls) / limit) });
+  }
+
+  return {
+    async admit(scope, principal, db) {
+      const orgUid = rootOf(scope);
+      const limits = await limitsOf(orgUid, db);
+      take(`${orgUid} ${principal ?? ""}`, "calls_per_second_per_identity", limits.calls_per_second_per_identity);
+      take(orgUid, "calls_per_second", limits.calls_per_second);
+    },
+  };
+}
