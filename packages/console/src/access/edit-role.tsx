@@ -52,12 +52,12 @@ function CreateRoleDialog({ parent, like, onClose }: CreateRoleDialogProps) {
   const navigate = useNavigate();
   const create = useMutation(RolesService.method.createRole);
   const initial = { name: "", description: like?.description ?? "", capabilities: (like?.capabilities ?? []) as readonly number[], parent };
-  const form = useForm(initial, async ({ parent: group, capabilities, ...role }, afterwards) => {
+  const form = useForm(initial, async ({ parent: group, capabilities, ...role }) => {
     const { uid } = await create.mutateAsync({ parent: group, role: { ...role, capabilities: capabilities as Capability[] } });
-    afterwards(() => {
+    return () => {
       onClose();
       void navigate({ to: screenPath(organization, "/role", uid), search: {} });
-    });
+    };
   });
   return (
     <FormDialog title="New role" send="Create" size="lg" form={form} fields={fields} onClose={onClose}>

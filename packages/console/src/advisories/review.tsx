@@ -68,7 +68,14 @@ function ReviewDialog({ uid, event, decision, onClose }: ReviewDialogProps) {
   });
   const isApproval = status === ReviewStatus.APPROVED;
   return (
-    <FormDialog title={`${label}: ${eventTitle(event)}`} send={label} size={isApproval ? "xl" : undefined} form={form} fields={NO_FIELDS} onClose={onClose}>
+    <FormDialog
+      title={`${label}: ${eventTitle(event)}`}
+      send={label}
+      size={isApproval ? "xl" : undefined}
+      form={form}
+      fields={NO_FIELDS}
+      onClose={onClose}
+    >
       <Text>{consequence}</Text>
       {isApproval && <Preview uid={uid} eventUids={[event.uid]} />}
     </FormDialog>

@@ -1,7 +1,6 @@
 /** Opens what an installation consists of: database, blobs, keys and bootstrap resources. The server and every command use it. */
 import { checkSample } from "../blobs/blob-home.ts";
 import type { BlobSettings } from "../blobs/blob-settings.ts";
-import { createFilesystemBlobs } from "../blobs/filesystem.ts";
 import { adoptBlobs, type OpenedBlobs, openBlobPlaces, openBlobs } from "../blobs/open-blobs.ts";
 import type { BlobStore } from "../blobs/store.ts";
 import { traceBlobs } from "../blobs/traced-blobs.ts";
@@ -96,13 +95,6 @@ export async function openInstallation(settings: InstallationSettings, options: 
 /** A database with the schema of all domains. @param schema number of migrations; by default all @throws Error for the operator */
 export function openDatabase(options: Omit<StoreOptions, "migrations">, schema = migrations.length): Promise<Store> {
   return openStore({ ...options, migrations: migrations.slice(0, schema) });
-}
-
-/** The folder of blobs, also where no database says yet that it is the right one. @throws Error for the operator if they are in S3 */
-export async function openBlobFolder({ dataDir, blobs }: Pick<Config, "dataDir" | "blobs">, log: Log): Promise<BlobStore> {
-  if (blobs !== "folder")
-    throw new Error("a restore writes blobs into the data folder; unset HOLT_BLOBS to restore, then move them with `holtd blobs migrate`");
-  return createFilesystemBlobs({ dataDir, log });
 }
 
 interface SharedGrantsParts {

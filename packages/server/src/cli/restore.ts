@@ -2,12 +2,13 @@
 import { finishRestore, restoreBackup } from "../backup/restore-backup.ts";
 import { listSnapshots, readSnapshot, type Snapshot } from "../backup/snapshot.ts";
 import type { BackupTarget } from "../backup/target.ts";
+import { openBlobFolder } from "../blobs/open-blobs.ts";
 import type { Config } from "../config.ts";
 import { migrations } from "../domains.ts";
 import { findSecretsKey } from "../iam/secrets/secrets-key.ts";
 import { createLog } from "../lib/log.ts";
 import { createImportReport } from "./import-report.ts";
-import { openBlobFolder, openDatabase, openInstallation } from "./open-installation.ts";
+import { openDatabase, openInstallation } from "./open-installation.ts";
 import { openTarget } from "./open-target.ts";
 import { withOptions } from "./parse-options.ts";
 import { verifyInstallation } from "./verify.ts";
