@@ -17,6 +17,7 @@ import { PullRecordingsService } from "@holt/api/gen/holt/v1/pull_recordings_pb.
 import { PullTokensService } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
 import { PythonProjectsService } from "@holt/api/gen/holt/v1/python_projects_pb.ts";
 import { ResourceLimitsService } from "@holt/api/gen/holt/v1/resource_limits_pb.ts";
+import { SearchService } from "@holt/api/gen/holt/v1/search_pb.ts";
 import { SessionsService } from "@holt/api/gen/holt/v1/sessions_pb.ts";
 import { SignInSettingsService } from "@holt/api/gen/holt/v1/sign_in_settings_pb.ts";
 import { SignatureIdentitiesService } from "@holt/api/gen/holt/v1/signature_identities_pb.ts";
@@ -153,8 +154,9 @@ export const servicesOfHolt = {
   pullRecordings: PullRecordingsService,
   pullTokens: PullTokensService,
   pythonProjects: PythonProjectsService,
-  sessions: SessionsService,
   resourceLimits: ResourceLimitsService,
+  search: SearchService,
+  sessions: SessionsService,
   signInSettings: SignInSettingsService,
   signatureIdentities: SignatureIdentitiesService,
   signatureKeys: SignatureKeysService,
