@@ -21,8 +21,8 @@ export interface CompressedSizes {
 
 export async function compressedSizes(): Promise<CompressedSizes> {
   const manifest = JSON.parse(await readFile(join(dist, "manifest.json"), "utf8")) as Manifest;
-  const first = filesOf(["index.html", "src/frame/layout.tsx", "src/frame/command-palette.tsx", "src/home/home.tsx"], manifest);
-  const screens = Object.keys(manifest).filter((source) => /^src\/(?!app|frame|home\/home|session)/.test(source));
+  const first = filesOf(["index.html", "src/frame/layout.tsx", "src/home/home.tsx"], manifest);
+  const screens = Object.keys(manifest).filter((source) => /^src\/(?!app|frame\/(?!command-palette)|home\/home|session)/.test(source));
   const others = await Promise.all(
     screens.map(async (screen) => [screen, await sizeOf(added(filesOf([screen], manifest), first))] as const),
   );

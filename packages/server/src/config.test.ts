@@ -128,6 +128,8 @@ const BAD: Readonly<Record<string, readonly string[]>> = {
   HOLT_S3_PATH_STYLE: ["", "true"],
   HOLT_S3_REGION: ["EU", "eu central"],
   HOLT_IMAGE_PACKAGES: ["", "ON", "true", "0"],
+  HOLT_MIN_FREE_DISK: ["", "-1", "1GiB"],
+  HOLT_SIGNING_KEY_ROTATION: ["", "30d", "500ms"],
   HOLT_PUBLIC_CONTENT: ["", "yes"],
   HOLT_MAX_SUBSCRIPTIONS: ["", "0", "100001", "many"],
   HOLT_IMPORT_MAX_BYTES: ["", "0", "2GiB", "1000000000001"],
@@ -170,6 +172,7 @@ describe("settings", () => {
     }
     const free = [
       "HOLT_AUDIENCES",
+      "HOLT_BACKUP_PASSPHRASE",
       "HOLT_USER_CLIENT_IDS",
       "HOLT_LOGIN_CLIENT_ID",
       "HOLT_LOGIN_CLIENT_SECRET",

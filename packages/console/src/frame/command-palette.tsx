@@ -37,7 +37,7 @@ export default function CommandPalette({ screens }: { readonly screens: readonly
       filter={(_query, actions) => actions}
       query={typed}
       onQueryChange={setTyped}
-      shortcut="mod + K"
+      shortcut={null}
       highlightQuery
       scrollable
       maxHeight="60vh"

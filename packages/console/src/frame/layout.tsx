@@ -1,13 +1,15 @@
 /** The frame of all screens of an organization: navigation, organization, person, and the place of the screen. */
 import { Burger, Button, Group, Menu, Text, useMantineColorScheme } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
+import { useDisclosure, useHotkeys } from "@mantine/hooks";
+import { useSpotlight } from "@mantine/spotlight";
 import { Outlet, useRouterState } from "@tanstack/react-router";
-import { lazy, Suspense, useEffect, useRef } from "react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { screens } from "../app/screens.ts";
 import { useRights } from "../session/rights.ts";
 import { signOut } from "../session/session.ts";
 import { SessionEndedDialog } from "../session/session-ended-dialog.tsx";
 import { CommandPaletteButton } from "./command-palette-button.tsx";
+import { commandPaletteStore, openCommandPalette } from "./command-palette-store.ts";
 import classes from "./layout.module.css";
 import { Navigation } from "./navigation.tsx";
 import { OrganizationSwitcher } from "./organization-switcher.tsx";
@@ -48,10 +50,23 @@ export function Layout() {
         <Outlet />
       </main>
       <SessionEndedDialog />
-      <Suspense>
-        <CommandPalette screens={screens} />
-      </Suspense>
+      <Palette />
     </div>
+  );
+}
+
+/** Its code is loaded when it opens for the first time. */
+function Palette() {
+  const { opened } = useSpotlight(commandPaletteStore);
+  const [isLoaded, setLoaded] = useState(opened);
+  if (opened && !isLoaded) setLoaded(true);
+  // Also in fields.
+  useHotkeys([["mod+K", openCommandPalette]], []);
+  if (!isLoaded) return null;
+  return (
+    <Suspense>
+      <CommandPalette screens={screens} />
+    </Suspense>
   );
 }
 

@@ -60,13 +60,13 @@ class FilesystemBlobs implements BlobStore {
     this.#blobs = join(dataDir, "blobs");
     this.#uploads = join(dataDir, "uploads");
     this.#log = log;
-    this.staged = createStagedFiles({ dataDir, log });
     try {
       for (const folder of [this.#uploads, ...ALGORITHMS.map((algorithm) => join(this.#blobs, algorithm))])
         mkdirSync(folder, { recursive: true, mode: 0o700 });
     } catch (error) {
       throw new Error(`cannot create a folder for blobs in ${dataDir}: ${(error as Error).message}`, { cause: error });
     }
+    this.staged = createStagedFiles({ dataDir, log });
   }
 
   async append(upload: string, bytes: Readable, offset: number): Promise<number> {
