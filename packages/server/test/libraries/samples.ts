@@ -32,7 +32,6 @@ export const operationSamples: readonly OperationSample[] = [
   { method: LibraryArtifactsService.method.listLibraryVersions, answer: Code.NOT_FOUND },
   { method: LibraryArtifactsService.method.listLibraryFiles, answer: Code.NOT_FOUND },
   // The request names no ecosystem.
-  { method: LibraryArtifactsService.method.listLibraryArtifacts, answer: Code.INVALID_ARGUMENT },
   { method: Artifacts.method.list, answer: Code.INVALID_ARGUMENT },
   { method: Artifacts.method.getArtifactCount, answer: Code.INVALID_ARGUMENT },
   {

@@ -17,7 +17,7 @@ import type { BlobReference } from "../../blobs/references.ts";
 import { LIMIT_NAMES, LIMITED_ROWS, type LimitName, readLimits } from "../../db/organization-limits.ts";
 import { countOf } from "../../db/resource-count.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
-import { invalidArgument, notFound, permissionDenied } from "../../lib/errors.ts";
+import { invalidArgument, notFound } from "../../lib/errors.ts";
 import { messageFromJson } from "../../lib/proto-json.ts";
 import { isInRoot } from "../../lib/uid.ts";
 import { groups } from "./groups.ts";
@@ -28,7 +28,7 @@ export interface ResourceLimitsCollaborators extends StaffCollaborators {
 }
 
 const SEE = capabilitySet([Capability.CAP_IAM_GROUPS_LIST]);
-const CHANGE = capabilitySet([Capability.CAP_IAM_GROUPS_UPDATE]);
+const CHANGE = capabilitySet([Capability.CAP_INTERNAL]);
 
 const FIELDS = {
   repositories: "repositories",
@@ -51,10 +51,8 @@ export function resourceLimitsService(collaborators: ResourceLimitsCollaborators
     updateResourceLimits: write(async ({ resourceLimits, updateMask }, call) => {
       const incoming = resourceLimits as ResourceLimits;
       const { db } = call;
-      if (!isStaff(call, incoming.uid, collaborators)) {
-        await assertHolds({ kind: "Group", uid: incoming.uid }, CHANGE, call.access, db);
-        throw permissionDenied("only the operator may set the limits of an organization", { capability: "internal" });
-      }
+      // The bootstrap owner may, without a binding.
+      if (!isStaff(call, incoming.uid, collaborators)) await assertHolds({ kind: "Group", uid: incoming.uid }, CHANGE, call.access, db);
       await db.dialect.forUpdate(db.selectFrom("group").select("uid").where("uid", "=", incoming.uid)).execute();
       const current = await find(incoming.uid, db);
       const next = applyMask(ResourceLimitsSchema, current, incoming, updateMask);
