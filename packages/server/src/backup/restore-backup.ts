@@ -16,7 +16,7 @@ import { type BackupTarget, NoSuchObject } from "./target.ts";
 
 /** File in the data folder while a restore is under way. Only the same restore may continue there. */
 const MARKER = "restore.json";
-const OWN_FILES = [MARKER, "blobs", "uploads", "secrets.key", "holt.db.restoring", "lost+found"];
+const OWN_FILES = [MARKER, "blobs", "imports", "uploads", "secrets.key", "holt.db.restoring", "lost+found"];
 const CONCURRENCY = 4;
 
 export interface RestoreParts {

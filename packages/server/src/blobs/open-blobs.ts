@@ -20,20 +20,19 @@ export interface OpenedBlobs {
   readonly fallback: BlobStore | undefined;
 }
 
-interface OpenedPlace {
+interface FoundPlace {
   readonly home: BlobHome;
-  readonly blobs: BlobStore;
+  /** Opens the store, which creates its folders. A refused place stays as it is. */
+  open(): BlobStore;
 }
 
 /** @throws Error for the operator if the blobs are those of another database, or missing */
 export async function openBlobPlaces(options: OpenBlobsOptions, stack: AsyncDisposableStack): Promise<OpenedBlobs> {
   const { blobs: place, blobsFallback: other } = options.settings;
-  const primary = await openPlace(place, options);
-  stack.use(primary.blobs);
-  const fallback = other === undefined ? undefined : await openPlace(other, options);
-  if (fallback !== undefined) stack.use(fallback.blobs);
+  const primary = await findPlace(place, options);
+  const fallback = other === undefined ? undefined : await findPlace(other, options);
   await assertBlobHome(options.store, primary.home, fallback?.home);
-  return { blobs: primary.blobs, fallback: fallback?.blobs };
+  return { blobs: stack.use(primary.open()), fallback: fallback && stack.use(fallback.open()) };
 }
 
 /** @throws Error for the operator */
@@ -43,8 +42,8 @@ export async function openBlobs(options: OpenBlobsOptions, stack: AsyncDisposabl
 }
 
 export async function adoptBlobs(options: OpenBlobsOptions): Promise<string> {
-  const { home, blobs } = await openPlace(options.settings.blobs, options);
-  await using _ = blobs;
+  const { home, open } = await findPlace(options.settings.blobs, options);
+  await using _ = open();
   await adoptBlobHome(options.store, home);
   return home.name;
 }
@@ -56,12 +55,12 @@ export async function openBlobFolder({ dataDir, blobs }: Pick<BlobSettings, "dat
   return createFilesystemBlobs({ dataDir, log });
 }
 
-async function openPlace(place: BlobPlaceSetting, { settings, store, log }: OpenBlobsOptions): Promise<OpenedPlace> {
+async function findPlace(place: BlobPlaceSetting, { settings, store, log }: OpenBlobsOptions): Promise<FoundPlace> {
   const { dataDir, s3Endpoint: endpoint, s3Region: region, s3PathStyle: pathStyle, blobsRedirect } = settings;
-  if (place === "folder") return { home: folderHome(dataDir), blobs: createFilesystemBlobs({ dataDir, log }) };
+  if (place === "folder") return { home: folderHome(dataDir), open: () => createFilesystemBlobs({ dataDir, log }) };
   // Loading the client of S3 takes longer than the rest of a start.
   const { createS3Blobs, bucketHome } = await import("./s3/s3-blobs.ts");
   const location = { ...place, endpoint, region, pathStyle };
   const blobs = createS3Blobs({ location, store, log, redirects: blobsRedirect.isOn, publicEndpoint: blobsRedirect.endpoint });
-  return { home: bucketHome(blobs.bucket), blobs };
+  return { home: bucketHome(blobs.bucket), open: () => blobs };
 }

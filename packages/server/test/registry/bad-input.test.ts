@@ -283,7 +283,7 @@ test("a full disk is a server error, and the next push works once there is space
   const folder = mkdtempSync(join(tmpdir(), "holt-small-"));
   execFileSync("mount", ["-t", "tmpfs", "-o", "size=24m,mode=0700", "tmpfs", folder]);
   try {
-    await using small = await startServer({ env: { HOLT_DATA_DIR: folder } });
+    await using small = await startServer({ env: { HOLT_DATA_DIR: folder, HOLT_MIN_FREE_DISK: "0" } });
     using pusher = createRegistryClient(small.baseUrl, `Bearer ${small.token}`);
     const location = (await pusher.send("POST", `${NAME}/blobs/uploads/`)).headers.location ?? "";
     const large = Buffer.alloc(32 * 1024 * 1024, 1);
