@@ -81,6 +81,8 @@ class FormReceiver {
     return new Promise((resolve, reject) => {
       const fail = (error: Error): void => {
         this.#file?.destroy();
+        // The rest is received, for the response to be read, but not parsed.
+        request.unpipe(parser).resume();
         reject(error);
       };
       const failMalformed = (): void => fail(invalidArgument("", "the form is cut off or malformed"));
