@@ -179,8 +179,7 @@ describe("the console", { skip }, () => {
     await world.must(GroupsService.method.createGroup, { parent: uid, group: { name: "below" } });
     await signInByLink(page, world);
     await page.goto(screen("/groups"));
-    await page.getByRole("treeitem", { name: /aaa-keys/ }).focus();
-    await page.keyboard.press("ArrowRight");
+    await page.getByRole("treeitem", { name: /aaa-keys/ }).press("ArrowRight");
     await page.getByRole("treeitem", { name: /below/ }).waitFor();
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("Enter");
