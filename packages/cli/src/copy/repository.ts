@@ -9,7 +9,7 @@ export interface Descriptor {
   readonly size: number;
   readonly platform?: { readonly os?: string; readonly architecture?: string; readonly variant?: string };
   readonly artifactType?: string;
-  /** Of layers that are kept elsewhere. */
+  /** Addresses of a layer that is kept elsewhere. */
   readonly urls?: readonly string[];
 }
 

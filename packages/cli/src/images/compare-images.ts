@@ -22,7 +22,7 @@ export interface Difference {
   /** Versions of the package in the first image. */
   readonly before: readonly string[];
   readonly after: readonly string[];
-  /** Of a vulnerability. */
+  /** Id of the vulnerability. Differences of packages have neither id nor severity. */
   readonly id?: string;
   readonly severity?: string;
 }

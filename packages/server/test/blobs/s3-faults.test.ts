@@ -205,25 +205,25 @@ describe("the number of requests", () => {
     return place.s3.requests.slice(begun).map(({ operation }: S3Request) => operation);
   };
 
-  test("of a small blob in one request is one", async () => {
+  test("a push of a small blob sends one request to S3", async () => {
     assert.deepEqual(await requests(() => push(randomBytes(1000), "whole")), ["PutObject"]);
     assert.deepEqual(await requests(() => push(randomBytes(1000))), ["PutObject", "CopyObject", "DeleteObject"]);
   });
 
-  test("of a large blob is one per part and four others, and none reads it", async () => {
+  test("a push of a large blob sends one request to S3 per part and four others, and none reads it", async () => {
     const sent = await requests(() => push(randomBytes(17 * MIB), "whole"));
     const expected = ["CreateMultipartUpload", "UploadPart", "UploadPart", "UploadPart", "CompleteMultipartUpload", "CopyObject"];
     assert.deepEqual(sent, [...expected, "DeleteObject"]);
   });
 
-  test("of looking for lost blobs and for sizes of uploads is zero", async () => {
+  test("looking for lost blobs and for sizes of uploads sends no request to S3", async () => {
     const upload = newUpload();
     await blobs.append(upload, stream(randomBytes(10)), 0);
     assert.deepEqual(await requests(() => Promise.all([blobs.hasLost(), place.open().sizeOfUpload(upload)])), []);
     await blobs.abort(upload);
   });
 
-  test("of a list is one per page", async () => {
+  test("a list of blobs sends one request to S3 per page", async () => {
     place.s3.objects.pageSize = 3;
     const count = place.s3.objects.keys().filter((key) => key.startsWith("holt/blobs/sha256/")).length;
     const sent = await requests(async () => {

@@ -86,7 +86,7 @@ describeWithWorld("the signed event feed", (world) => {
     await world.must(listSignedEvents, { parent: group }, token);
   });
 
-  it("has at most 50 events on a page, and a cursor of its own", async () => {
+  it("a page of signed events has at most 50, and a cursor that other lists refuse", async () => {
     const group = await world.group(world.orgUid);
     for (let i = 0; i < 51; i++) await world.group(group);
     await published(world);

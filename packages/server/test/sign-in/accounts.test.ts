@@ -177,7 +177,7 @@ for (const store of storeNames) {
   });
 }
 
-test("with HOLT_LOCAL_ACCOUNTS=off nobody can create an account", async () => {
+test("nobody can create an account while HOLT_LOCAL_ACCOUNTS is off", async () => {
   await using world = await startSignInWorld({ hasOperator: false, env: { HOLT_LOCAL_ACCOUNTS: "off" } });
   const invite = await inviteTo(world);
   const visitor = world.visitor();

@@ -91,7 +91,7 @@ export const AttentionItemSchema: GenMessage<AttentionItem, {jsonType: Attention
   messageDesc(file_holt_v1_attention, 0);
 
 /**
- * What kind of thing it is about.
+ * Type of the thing that needs attention.
  *
  * @generated from enum holt.v1.AttentionItem.Kind
  */
@@ -138,14 +138,14 @@ export const AttentionItem_Kind = {
 } as const;
 
 /**
- * What kind of thing it is about.
+ * Type of the thing that needs attention.
  *
  * @generated from enum holt.v1.AttentionItem.Kind
  */
 export type AttentionItem_Kind = (typeof AttentionItem_Kind)[keyof typeof AttentionItem_Kind] | UnknownEnum;
 
 /**
- * What kind of thing it is about.
+ * Type of the thing that needs attention.
  *
  * @generated from enum holt.v1.AttentionItem.Kind
  */

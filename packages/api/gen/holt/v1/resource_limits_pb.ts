@@ -82,7 +82,7 @@ export type ResourceLimits = Message<"holt.v1.ResourceLimits"> & {
   callsPerSecondPerIdentity: number;
 
   /**
-   * What the organization uses.
+   * Present usage of the organization.
    *
    * @generated from field: holt.v1.ResourceUsage usage = 9;
    */
@@ -154,7 +154,7 @@ export type ResourceLimitsJson = {
   callsPerSecondPerIdentity?: number;
 
   /**
-   * What the organization uses.
+   * Present usage of the organization.
    *
    * @generated from field: holt.v1.ResourceUsage usage = 9;
    */

@@ -207,7 +207,7 @@ export const SearchHitSchema: GenMessage<SearchHit, {jsonType: SearchHitJson}> =
   messageDesc(file_holt_v1_search, 2);
 
 /**
- * What a hit is.
+ * Type of the resource that was found.
  *
  * @generated from enum holt.v1.SearchHit.Kind
  */
@@ -255,14 +255,14 @@ export const SearchHit_Kind = {
 } as const;
 
 /**
- * What a hit is.
+ * Type of the resource that was found.
  *
  * @generated from enum holt.v1.SearchHit.Kind
  */
 export type SearchHit_Kind = (typeof SearchHit_Kind)[keyof typeof SearchHit_Kind] | UnknownEnum;
 
 /**
- * What a hit is.
+ * Type of the resource that was found.
  *
  * @generated from enum holt.v1.SearchHit.Kind
  */

@@ -67,7 +67,7 @@ export const DiscoverProviderRequestSchema: GenMessage<DiscoverProviderRequest, 
   messageDesc(file_holt_v1_sign_in_settings, 0);
 
 /**
- * What the discovery document of the issuer says.
+ * The discovery document of the issuer, as far as Holt uses it.
  *
  * @generated from message holt.v1.DiscoverProviderResponse
  */
@@ -117,7 +117,7 @@ export type DiscoverProviderResponse = Message<"holt.v1.DiscoverProviderResponse
 };
 
 /**
- * What the discovery document of the issuer says.
+ * The discovery document of the issuer, as far as Holt uses it.
  *
  * @generated from message holt.v1.DiscoverProviderResponse
  */
