@@ -1,38 +1,20 @@
 /** The screens of advisories, in a real browser against a real server. */
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { before } from "node:test";
 import { Auth } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
 import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import { RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { Advisories, ReviewStatus } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
-import { launchChromium } from "../../server/test/harness/sign-in/chromium.ts";
-import { type SignInWorld, startSignInWorld } from "../../server/test/harness/sign-in/sign-in-world.ts";
-import { assertAccessible, buildConsole, signInByLink, type Visit, type VisitOptions, visit } from "./console-world.ts";
+import { assertAccessible, describeConsole, signInByLink } from "./console-world.ts";
 
-const chromium = await launchChromium();
-const skip = chromium === undefined ? "Chromium does not start on this machine" : false;
-
-describe("the console's advisories", { skip }, () => {
-  const world = {} as SignInWorld;
+await describeConsole("the console's advisories", ({ world, walk }) => {
   before(async () => {
-    buildConsole();
-    Object.assign(world, await startSignInWorld());
     const { roles } = await world.must(RolesService.method.listRoles, { name: "advisories.admin" });
     const { subject } = await world.must(Auth.method.validate, {});
     const roleBinding = { identityUid: subject, roleUid: roles[0]?.uid ?? "" };
     await world.must(RoleBindingsService.method.createRoleBinding, { parent: world.orgUid, roleBinding });
   });
-  after(async () => {
-    await chromium?.close();
-    await world[Symbol.asyncDispose]();
-  });
-
-  const walk = (title: string, steps: (visit: Visit) => Promise<void>, options?: VisitOptions) =>
-    test(title, async () => {
-      assert.ok(chromium);
-      await visit(chromium, world, steps, options);
-    });
 
   walk("an advisory is written, gets an event, and its approval is previewed and published", async ({ page, screen }) => {
     await signInByLink(page, world);

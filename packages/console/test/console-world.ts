@@ -4,11 +4,12 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import { openSecrets } from "../../server/src/iam/secrets/secrets-key.ts";
 import { createSignInLink } from "../../server/src/sign-in/sign-in-link.ts";
-import { openBrowser } from "../../server/test/harness/sign-in/chromium.ts";
-import type { SignInWorld } from "../../server/test/harness/sign-in/sign-in-world.ts";
+import { launchChromium, openBrowser } from "../../server/test/harness/sign-in/chromium.ts";
+import { type SignInWorld, startSignInWorld } from "../../server/test/harness/sign-in/sign-in-world.ts";
 import { until } from "../../server/test/harness/wait.ts";
 
 export interface Visit {
@@ -20,6 +21,38 @@ export interface Visit {
 export interface VisitOptions {
   /** Parts of messages of the browser's console that the test causes on purpose. */
   readonly expected?: readonly RegExp[];
+}
+
+export interface ConsoleTests {
+  /** Usable in hooks and tests. */
+  readonly world: SignInWorld;
+  /** Defines a test that visits the console in a fresh browser. */
+  walk(title: string, steps: (visit: Visit) => Promise<void>, options?: VisitOptions): void;
+}
+
+/** Tests of the console with a server of their own; skipped where Chromium does not start. */
+export async function describeConsole(title: string, define: (tests: ConsoleTests) => void): Promise<void> {
+  const chromium = await launchChromium();
+  const skip = chromium === undefined ? "Chromium does not start on this machine" : false;
+  describe(title, { skip }, () => {
+    const world = {} as SignInWorld;
+    before(async () => {
+      buildConsole();
+      Object.assign(world, await startSignInWorld());
+    });
+    after(async () => {
+      await chromium?.close();
+      await world[Symbol.asyncDispose]();
+    });
+    define({
+      world,
+      walk: (name, steps, options) =>
+        test(name, async () => {
+          assert.ok(chromium);
+          await visit(chromium, world, steps, options);
+        }),
+    });
+  });
 }
 
 /** A link that signs the bootstrap owner in, by the clock of the server. */

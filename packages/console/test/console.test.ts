@@ -1,7 +1,7 @@
 /** The console in a real browser, against a real server. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { after, before, describe, test } from "node:test";
+import { test } from "node:test";
 import { ImagePackagesService } from "@holt/api/gen/holt/v1/image_packages_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
@@ -10,41 +10,11 @@ import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
 import { APK, apkDatabase, layerOf } from "../../server/test/harness/registry/image-content.ts";
 import { basic, CONFIG, createRegistryClient, LAYER, MANIFEST } from "../../server/test/harness/registry/registry-client.ts";
-import { launchChromium } from "../../server/test/harness/sign-in/chromium.ts";
-import { type SignInWorld, startSignInWorld } from "../../server/test/harness/sign-in/sign-in-world.ts";
 import { until } from "../../server/test/harness/wait.ts";
 import { compressedSizes } from "./compressed-sizes.ts";
-import {
-  assertAccessible,
-  buildConsole,
-  linkOf,
-  signInAtProvider,
-  signInByLink,
-  type Visit,
-  type VisitOptions,
-  visit,
-} from "./console-world.ts";
+import { assertAccessible, describeConsole, linkOf, signInAtProvider, signInByLink } from "./console-world.ts";
 
-const chromium = await launchChromium();
-const skip = chromium === undefined ? "Chromium does not start on this machine" : false;
-
-describe("the console", { skip }, () => {
-  const world = {} as SignInWorld;
-  before(async () => {
-    buildConsole();
-    Object.assign(world, await startSignInWorld());
-  });
-  after(async () => {
-    await chromium?.close();
-    await world[Symbol.asyncDispose]();
-  });
-
-  const walk = (title: string, steps: (visit: Visit) => Promise<void>, options?: VisitOptions) =>
-    test(title, async () => {
-      assert.ok(chromium);
-      await visit(chromium, world, steps, options);
-    });
-
+await describeConsole("the console", ({ world, walk }) => {
   walk("a link signs the bootstrap owner in, and its secret leaves the address", async ({ page, screen }) => {
     await page.goto(await linkOf(world));
     await page.getByRole("heading", { name: "Your organizations" }).waitFor();

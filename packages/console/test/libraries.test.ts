@@ -1,32 +1,10 @@
 /** The screens of libraries, in a real browser against a real server. */
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
 import { pomOf } from "../../server/test/harness/libraries/maven-client.ts";
 import { sha256Of, wheel } from "../../server/test/harness/libraries/python-packages.ts";
-import { launchChromium } from "../../server/test/harness/sign-in/chromium.ts";
-import { type SignInWorld, startSignInWorld } from "../../server/test/harness/sign-in/sign-in-world.ts";
-import { assertAccessible, buildConsole, signInByLink, type Visit, type VisitOptions, visit } from "./console-world.ts";
+import { assertAccessible, describeConsole, signInByLink } from "./console-world.ts";
 
-const chromium = await launchChromium();
-const skip = chromium === undefined ? "Chromium does not start on this machine" : false;
-
-describe("the console's libraries", { skip }, () => {
-  const world = {} as SignInWorld;
-  before(async () => {
-    buildConsole();
-    Object.assign(world, await startSignInWorld());
-  });
-  after(async () => {
-    await chromium?.close();
-    await world[Symbol.asyncDispose]();
-  });
-
-  const walk = (title: string, steps: (visit: Visit) => Promise<void>, options?: VisitOptions) =>
-    test(title, async () => {
-      assert.ok(chromium);
-      await visit(chromium, world, steps, options);
-    });
-
+await describeConsole("the console's libraries", ({ world, walk }) => {
   walk("Python files are uploaded, shown with their hashes, yanked and deleted", async ({ page, screen }) => {
     await signInByLink(page, world);
     await page.goto(screen("/libraries"));

@@ -1,6 +1,5 @@
 /** Home, the live feed, redelivery, and the difference of images, in a real browser against a real server. */
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
 import { ImagePackagesService } from "@holt/api/gen/holt/v1/image_packages_pb.ts";
 import { PullToken_Right, PullTokensService } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
 import { SubscriptionsService } from "@holt/api/gen/platform/events/v2/subscriptions_pb.ts";
@@ -8,31 +7,10 @@ import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { APK, apkDatabase, layerOf } from "../../server/test/harness/registry/image-content.ts";
 import { basic, CONFIG, createRegistryClient, LAYER, MANIFEST } from "../../server/test/harness/registry/registry-client.ts";
-import { launchChromium } from "../../server/test/harness/sign-in/chromium.ts";
-import { type SignInWorld, startSignInWorld } from "../../server/test/harness/sign-in/sign-in-world.ts";
 import { until } from "../../server/test/harness/wait.ts";
-import { assertAccessible, buildConsole, signInByLink, type Visit, visit } from "./console-world.ts";
+import { assertAccessible, describeConsole, signInByLink } from "./console-world.ts";
 
-const chromium = await launchChromium();
-const skip = chromium === undefined ? "Chromium does not start on this machine" : false;
-
-describe("the console's overview", { skip }, () => {
-  const world = {} as SignInWorld;
-  before(async () => {
-    buildConsole();
-    Object.assign(world, await startSignInWorld());
-  });
-  after(async () => {
-    await chromium?.close();
-    await world[Symbol.asyncDispose]();
-  });
-
-  const walk = (title: string, steps: (visit: Visit) => Promise<void>) =>
-    test(title, async () => {
-      assert.ok(chromium);
-      await visit(chromium, world, steps);
-    });
-
+await describeConsole("the console's overview", ({ world, walk }) => {
   walk("Home shows what needs attention and new events as they happen", async ({ page, screen }) => {
     await signInByLink(page, world);
     await page.goto(screen("/"));

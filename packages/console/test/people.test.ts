@@ -4,7 +4,6 @@ import { execFileSync } from "node:child_process";
 import { mkdtempDisposable, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { IdentitiesService } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
@@ -14,29 +13,9 @@ import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
 import type { Page } from "playwright-core";
 import { startIssuer } from "../../server/test/harness/oidc-issuer.ts";
-import { launchChromium } from "../../server/test/harness/sign-in/chromium.ts";
-import { type SignInWorld, startSignInWorld } from "../../server/test/harness/sign-in/sign-in-world.ts";
-import { assertAccessible, buildConsole, signInAtProvider, signInByLink, type Visit, type VisitOptions, visit } from "./console-world.ts";
+import { assertAccessible, describeConsole, signInAtProvider, signInByLink } from "./console-world.ts";
 
-const chromium = await launchChromium();
-const skip = chromium === undefined ? "Chromium does not start on this machine" : false;
-
-describe("people, machines and access in the console", { skip }, () => {
-  const world = {} as SignInWorld;
-  before(async () => {
-    buildConsole();
-    Object.assign(world, await startSignInWorld());
-  });
-  after(async () => {
-    await chromium?.close();
-    await world[Symbol.asyncDispose]();
-  });
-
-  const walk = (title: string, steps: (visit: Visit) => Promise<void>, options?: VisitOptions) =>
-    test(title, async () => {
-      assert.ok(chromium);
-      await visit(chromium, world, steps, options);
-    });
+await describeConsole("people, machines and access in the console", ({ world, walk }) => {
   const identityNamed = async (name: string) => {
     const { identities } = await world.must(IdentitiesService.method.listIdentities, { uidp: { childrenOf: world.orgUid }, name });
     assert.equal(identities.length, 1, name);
