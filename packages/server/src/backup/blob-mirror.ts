@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import { digestOf, parseDigest } from "../blobs/digest.ts";
 import { type BlobStore, NoSuchBlob } from "../blobs/store.ts";
+import { eachConcurrently } from "../lib/each-concurrently.ts";
 import { BLOBS, blobPath, hashing, type ListedBlob } from "./snapshot.ts";
 import type { BackupTarget } from "./target.ts";
 
@@ -33,22 +34,7 @@ export async function openBlobMirror(target: BackupTarget, blobs: BlobStore): Pr
   }
 
   return {
-    async copy(wanted, onBlob) {
-      const running = new Set<Promise<void>>();
-      try {
-        for await (const blob of wanted) {
-          const work = copyOne(blob).then((outcome) => {
-            onBlob(blob, outcome);
-            running.delete(work);
-          });
-          running.add(work);
-          if (running.size >= CONCURRENCY) await Promise.race(running);
-        }
-        await Promise.all(running);
-      } finally {
-        await Promise.allSettled(running);
-      }
-    },
+    copy: (wanted, onBlob) => eachConcurrently(wanted, CONCURRENCY, async (blob) => onBlob(blob, await copyOne(blob))),
   };
 }
 

@@ -8,6 +8,7 @@ import { pipeline } from "node:stream/promises";
 import { createZstdDecompress } from "node:zlib";
 import { type BlobStore, DigestMismatch } from "../blobs/store.ts";
 import { isEmptyPostgres, loadPostgres } from "../db/postgres-copy.ts";
+import { eachConcurrently } from "../lib/each-concurrently.ts";
 import { verifyFiles } from "./create-backup.ts";
 import { rowsFile, SQLITE_FILE } from "./database-source.ts";
 import { openKey } from "./key-box.ts";
@@ -43,7 +44,10 @@ export async function restoreBackup(parts: RestoreParts, onBlob: (blob: ListedBl
   if (key !== undefined) await writeFile(join(dataDir, "secrets.key"), `${Buffer.from(key).toString("base64")}\n`, { mode: 0o600 });
   {
     await using blobs = await parts.openBlobs();
-    await restoreBlobs(target, snapshot.name, blobs, onBlob);
+    await eachConcurrently(readBlobList(target, snapshot.name), CONCURRENCY, async (blob) => {
+      await restoreBlob(target, blobs, blob);
+      onBlob(blob);
+    });
   }
   await restoreDatabase(parts);
 }
@@ -75,23 +79,6 @@ async function claimFolder({ target, snapshot, dataDir, databaseUrl }: RestorePa
   if (databaseUrl !== "" && found !== claim && !(await isEmptyPostgres(databaseUrl)))
     throw new Error("a restore needs an empty database, but this one has tables");
   await writeFile(join(dataDir, MARKER), claim, { mode: 0o600 });
-}
-
-async function restoreBlobs(target: BackupTarget, name: string, blobs: BlobStore, onBlob: (blob: ListedBlob) => void): Promise<void> {
-  const running = new Set<Promise<void>>();
-  try {
-    for await (const blob of readBlobList(target, name)) {
-      const work = restoreBlob(target, blobs, blob).then(() => {
-        onBlob(blob);
-        running.delete(work);
-      });
-      running.add(work);
-      if (running.size >= CONCURRENCY) await Promise.race(running);
-    }
-    await Promise.all(running);
-  } finally {
-    await Promise.allSettled(running);
-  }
 }
 
 /** The blob store compares the digest, and its write is durable. */
