@@ -1,6 +1,7 @@
 /** Finds keys of identities, pull tokens and invites that expire soon. */
 import { AttentionItem_Kind } from "@holt/api/gen/holt/v1/attention_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { RelationshipType } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import type { AttentionSource } from "../../api/attention.ts";
 import { timestampFromText } from "../../lib/clock.ts";
 
@@ -61,7 +62,7 @@ const expiringKeys: AttentionSource = {
       .select(["uid", "name", "body"])
       .where("uid", ">=", range.lower)
       .where("uid", "<", range.upper)
-      .where("body", "like", '%"staticKeys":%')
+      .where("relationship_type", "=", RelationshipType.STATIC)
       .orderBy("uid")
       .limit(MAX_IDENTITIES_READ)
       .execute();
