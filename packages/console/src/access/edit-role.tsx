@@ -2,11 +2,11 @@
 import { useMutation } from "@connectrpc/connect-query";
 import type { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { type Role, RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
-import { TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useNavigate } from "@tanstack/react-router";
 import { FormDialog } from "../form/form-dialog.tsx";
 import { GroupField } from "../form/group-field.tsx";
+import { NameFields } from "../form/name-fields.tsx";
 import { type Form, useForm } from "../form/use-form.ts";
 import { screenPath, useOrganization } from "../frame/organization.ts";
 import { ActionButton } from "../object/action-button.tsx";
@@ -100,20 +100,7 @@ function RoleFields<Values extends RoleValues>({ form }: { readonly form: Form<V
   const set = form.set as Form<RoleValues>["set"];
   return (
     <>
-      <TextInput
-        label="Name"
-        required
-        data-autofocus
-        value={values.name}
-        error={violation("name")}
-        onChange={({ currentTarget }) => set("name", currentTarget.value)}
-      />
-      <TextInput
-        label="Description"
-        value={values.description}
-        error={violation("description")}
-        onChange={({ currentTarget }) => set("description", currentTarget.value)}
-      />
+      <NameFields values={values} violation={violation} onChange={set} />
       <CapabilitiesField
         value={values.capabilities}
         error={violation("capabilities")}

@@ -6,10 +6,10 @@ import {
   type AccountAssociationSchema,
   AccountAssociationsService,
 } from "@holt/api/gen/platform/iam/v2/account_associations_pb.ts";
-import { TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { FormDialog } from "../form/form-dialog.tsx";
 import { GroupField } from "../form/group-field.tsx";
+import { NameFields } from "../form/name-fields.tsx";
 import { useForm } from "../form/use-form.ts";
 import { ActionButton } from "../object/action-button.tsx";
 import type { Values } from "./identity-kinds.ts";
@@ -83,20 +83,7 @@ function AssociationDialog({ group, association, onClose }: AssociationDialogPro
   const title = association === undefined ? "New cloud account" : `Edit ${association.name}`;
   return (
     <FormDialog title={title} send={association === undefined ? "Create" : "Save"} form={form} fields={fields} onClose={onClose}>
-      <TextInput
-        label="Name"
-        required
-        data-autofocus
-        value={values.name}
-        error={violation("name")}
-        onChange={({ currentTarget }) => set("name", currentTarget.value)}
-      />
-      <TextInput
-        label="Description"
-        value={values.description}
-        error={violation("description")}
-        onChange={({ currentTarget }) => set("description", currentTarget.value)}
-      />
+      <NameFields values={values} violation={violation} onChange={set} />
       <ProofFields fields={accountFields} values={values} error={form.error} onChange={set} />
       {association === undefined && (
         <GroupField value={values.parent ?? ""} error={violation("parent")} onChange={(uid) => set("parent", uid)} />

@@ -1,9 +1,9 @@
 /** Changes an identity: its name, its description, and how it proves itself. */
 import { useMutation } from "@connectrpc/connect-query";
 import { IdentitiesService, type Identity } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
-import { TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { FormDialog } from "../form/form-dialog.tsx";
+import { NameFields } from "../form/name-fields.tsx";
 import { useForm } from "../form/use-form.ts";
 import { ActionButton } from "../object/action-button.tsx";
 import type { Values } from "./identity-kinds.ts";
@@ -55,20 +55,7 @@ function EditIdentityDialog({ identity, onClose }: { readonly identity: Identity
       fields={new Set(["name", "description", ...decidedFields(fields)])}
       onClose={onClose}
     >
-      <TextInput
-        label="Name"
-        required
-        data-autofocus
-        value={values.name}
-        error={violation("name")}
-        onChange={({ currentTarget }) => set("name", currentTarget.value)}
-      />
-      <TextInput
-        label="Description"
-        value={values.description}
-        error={violation("description")}
-        onChange={({ currentTarget }) => set("description", currentTarget.value)}
-      />
+      <NameFields values={values} violation={violation} onChange={set} />
       <ProofFields fields={fields} values={values} error={form.error} onChange={set} />
       {identity.relationship.case !== "awsIdentity" && (
         <TokenCheck parent={uid.split("/").slice(0, -1).join("/")} identity={changed(values)} />
