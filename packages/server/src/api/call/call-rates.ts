@@ -33,8 +33,7 @@ export function createCallRates(now: () => number = () => performance.now()): Ca
     return limits;
   }
 
-  function take(key: string, name: LimitName, limit: number | undefined): void {
-    if (limit === undefined) return;
+  function take(key: string, name: LimitName, limit: number): void {
     const bucket = buckets.get(key) ?? { calls: limit, at: now() };
     const calls = Math.min(limit, bucket.calls + ((now() - bucket.at) / 1000) * limit);
     const isAllowed = calls >= 1;
@@ -45,9 +44,9 @@ export function createCallRates(now: () => number = () => performance.now()): Ca
   return {
     async admit(scope, principal, db) {
       const orgUid = rootOf(scope);
-      const limits = await limitsOf(orgUid, db);
-      take(`${orgUid} ${principal ?? ""}`, "calls_per_second_per_identity", limits.calls_per_second_per_identity);
-      take(orgUid, "calls_per_second", limits.calls_per_second);
+      const { calls_per_second: ofAll, calls_per_second_per_identity: ofOne } = await limitsOf(orgUid, db);
+      if (ofOne !== undefined) take(`${orgUid} ${principal ?? ""}`, "calls_per_second_per_identity", ofOne);
+      if (ofAll !== undefined) take(orgUid, "calls_per_second", ofAll);
     },
   };
 }

@@ -53,12 +53,13 @@ export function createDocsHandler(): RequestHandler {
     ["/docs/swagger-ui-bundle.js", () => swaggerAsset("swagger-ui-bundle.js", "text/javascript; charset=utf-8")],
     ["/docs/swagger-ui.css", () => swaggerAsset("swagger-ui.css", "text/css; charset=utf-8")],
     ["/docs/favicon-32x32.png", () => swaggerAsset("favicon-32x32.png", "image/png")],
-    ...manualSources(),
   ]);
+  let manual: typeof sources | undefined;
+  const sourceOf = (path: string) => (path.startsWith(MANUAL_PATH) ? (manual ??= manualSources()) : sources).get(path);
   const assets = new Map<string, StaticAsset>();
   return (request, response) => {
     const path = pathOf(request);
-    const asset = assets.get(path) ?? sources.get(path)?.();
+    const asset = assets.get(path) ?? sourceOf(path)?.();
     if (asset === undefined) return send(response, 404, { type: "text/plain", text: "Not found\n" });
     assets.set(path, asset);
     sendAsset(request, response, asset, SECURITY);
