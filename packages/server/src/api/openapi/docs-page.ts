@@ -1,10 +1,10 @@
 /** Serves the page that shows the OpenAPI document: Swagger UI, with all files from this server. The manual is beside it. */
 import { createRequire } from "node:module";
 import { dirname } from "node:path";
-import { type HttpRequest, type RequestHandler, send } from "../../http/http-exchange.ts";
+import { type HttpRequest, type HttpResponse, type RequestHandler, send } from "../../http/http-exchange.ts";
 import { createStaticAsset, type StaticAsset, sendAsset } from "../../http/static-asset.ts";
 import { programFiles } from "../../lib/program-files.ts";
-import { MANUAL_PATH, manualSources } from "./manual.ts";
+import { MANUAL_PATH } from "./manual-path.ts";
 
 const HTML = `<!doctype html>
 <html lang="en">
@@ -55,15 +55,23 @@ export function createDocsHandler(): RequestHandler {
     ["/docs/favicon-32x32.png", () => swaggerAsset("favicon-32x32.png", "image/png")],
   ]);
   let manual: typeof sources | undefined;
-  const sourceOf = (path: string) => (path.startsWith(MANUAL_PATH) ? (manual ??= manualSources()) : sources).get(path);
   const assets = new Map<string, StaticAsset>();
-  return (request, response) => {
+
+  async function assetOf(path: string): Promise<StaticAsset | undefined> {
+    if (!path.startsWith(MANUAL_PATH)) return sources.get(path)?.();
+    manual ??= (await import("./manual.ts")).manualSources();
+    return manual.get(path)?.();
+  }
+
+  async function answer(request: HttpRequest, response: HttpResponse): Promise<void> {
     const path = pathOf(request);
-    const asset = assets.get(path) ?? sourceOf(path)?.();
+    const asset = assets.get(path) ?? (await assetOf(path));
     if (asset === undefined) return send(response, 404, { type: "text/plain", text: "Not found\n" });
     assets.set(path, asset);
     sendAsset(request, response, asset, SECURITY);
-  };
+  }
+
+  return (request, response) => void answer(request, response).catch((error) => response.destroy(error));
 }
 
 function pathOf({ url = "" }: HttpRequest): string {

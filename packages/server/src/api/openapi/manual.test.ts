@@ -3,7 +3,8 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { filesInFolder } from "../../lib/program-files.ts";
-import { MANUAL_PATH, manualSources } from "./manual.ts";
+import { manualSources } from "./manual.ts";
+import { MANUAL_PATH } from "./manual-path.ts";
 
 const docs = join(import.meta.dirname, "../../../../../docs");
 const sources = manualSources();

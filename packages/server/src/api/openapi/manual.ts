@@ -3,8 +3,7 @@ import { extname, join } from "node:path";
 import MarkdownIt from "markdown-it";
 import { createStaticAsset, type StaticAsset } from "../../http/static-asset.ts";
 import { type ProgramFiles, programFiles } from "../../lib/program-files.ts";
-
-export const MANUAL_PATH = "/docs/manual";
+import { MANUAL_PATH } from "./manual-path.ts";
 
 /** Order of the list of pages: how people get to know Holt. All other pages follow by name. */
 const FIRST = ["console", "cli", "authentication", "authorization", "registry", "libraries", "advisories", "events", "operating"];
