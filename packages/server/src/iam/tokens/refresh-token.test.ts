@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { API, createFixture, type FixtureOptions, ISSUER } from "../../../test/harness/exchange-fixture.ts";
+import { createMigratedDatabase } from "../../../test/harness/migrated-database.ts";
 import { startIssuer } from "../../../test/harness/oidc-issuer.ts";
-import { createDatabase } from "../../../test/harness/postgres.ts";
 import { giveTime, until } from "../../../test/harness/wait.ts";
 import { Code, HoltError } from "../../lib/errors.ts";
 import { parseNarrowing } from "./narrowing.ts";
@@ -82,7 +82,7 @@ test("reusing a spent refresh token revokes its family", async () => {
 });
 
 test("if a refresh token is used twice at once, one use succeeds and the family is revoked", async () => {
-  for (const url of ["", await createDatabase()]) {
+  for (const url of ["", await createMigratedDatabase()]) {
     await using s = await setUp({ url });
     const prepare = () =>
       s.world.exchange.prepareRefresh({ bearer: s.refresh, aud: [], scopes: [], cap: [] }, s.world.clock.now(), s.world.store.reader);
@@ -100,7 +100,7 @@ test("if a refresh token is used twice at once, one use succeeds and the family 
 });
 
 test("a refresh token rotated while its family is revoked is revoked with it", async () => {
-  for (const url of ["", await createDatabase()]) {
+  for (const url of ["", await createMigratedDatabase()]) {
     await using s = await setUp({ url });
     const { world } = s;
     const second = (await world.refreshToken(s.refresh)).refreshToken?.token ?? "";
