@@ -1,6 +1,7 @@
 /**
  * An S3 server in memory, which injects faults and counts requests. It checks signatures, checksums, ETags and the size of
- * parts as AWS does. None of the S3 servers in the npm registry does that, nor lists multipart uploads.
+ * parts as AWS does. We looked at some S3 servers in the npm registry, and saw none that did all of this and listed
+ * multipart uploads.
  */
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
