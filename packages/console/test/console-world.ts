@@ -124,12 +124,18 @@ export function buildConsole(): void {
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
+/** The console draws itself in other colors after the browser has told it, and only then are they to be checked. */
+function isDrawnIn(colorScheme: "light" | "dark"): string {
+  return `["${colorScheme}", undefined].includes(document.documentElement.dataset.mantineColorScheme)`;
+}
+
 /** Asserts that axe-core finds nothing on the screen, light and dark, and that it fits a phone. */
 export async function assertAccessible(page: Page): Promise<void> {
   // As a function of the debugger: the content security policy admits no other script.
   if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(AXE);
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await until(() => page.evaluate<boolean>(isDrawnIn(colorScheme)));
     const found = await page.evaluate<{ id: string; nodes: { html: string; failureSummary: string }[] }[]>(
       "axe.run().then((result) => result.violations)",
     );
