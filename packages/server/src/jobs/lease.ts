@@ -34,6 +34,8 @@ export interface LeaseOptions {
 export interface Lease {
   /** Names this server among those that share the database, from its start to its end. */
   readonly holder: string;
+  /** How long a lease lasts unless it is renewed. */
+  readonly durationMs: number;
   /** A condition on a row of the table: nobody has a lease on it that has not ended. */
   isFree(): RawBuilder<boolean>;
   /** Claims those of the rows that are free. @returns their keys */
@@ -80,6 +82,7 @@ export function createLease({ store, clock, key, durationMs, ...options }: Lease
 
   return {
     holder,
+    durationMs,
     isFree,
     lockHeld,
     async claim(db, keys) {

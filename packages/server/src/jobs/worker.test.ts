@@ -22,6 +22,7 @@ function startWorker(options: Partial<WorkerOptions<string>> = {}): Fixture {
   const lost = new Set<string>();
   const events: string[] = [];
   const lease = {
+    durationMs: 600_000,
     renew: async (keys: readonly string[]) => new Set(keys.filter((key) => !lost.has(key))),
     releaseLeftBehind: async () => void events.push("released what was left behind"),
     releaseAll: async () => void events.push("released all"),
@@ -107,4 +108,32 @@ test("a run that fails does not stop the worker", async () => {
   });
   await until(() => claims > 1);
   await worker[Symbol.asyncDispose]();
+});
+
+test("a worker aborts a run whose lease ends before it could be renewed", async () => {
+  const lease = {
+    durationMs: 20,
+    renew: () => new Promise<never>(() => {}),
+    releaseLeftBehind: async () => {},
+    releaseAll: async () => {},
+  } as unknown as Lease;
+  const { worker, due, events } = startWorker({ lease });
+  due.push("a");
+  worker.wake();
+  await until(() => events.includes("a: LostLease"));
+});
+
+test("a worker no longer holds a row once its lease has ended, before the run is told", async () => {
+  let now = 0;
+  const { worker, due, events } = startWorker({ now: () => now, renewMs: 600_000 });
+  await using _ = worker;
+  assert.equal(worker.holds("a"), false);
+  due.push("a");
+  worker.wake();
+  await until(() => events.includes("began a"));
+  now = 599_999;
+  assert.equal(worker.holds("a"), true);
+  now = 600_000;
+  assert.equal(worker.holds("a"), false);
+  assert.equal(worker.isRunning("a"), true);
 });

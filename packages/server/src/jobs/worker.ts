@@ -41,12 +41,16 @@ export interface WorkerOptions<Claim> {
   run(claim: Claim, signal: AbortSignal): Promise<void>;
   /** Renews the leases in place of `lease.renew`. @returns the keys of the rows that this server still has */
   renew?(claims: readonly Claim[]): Promise<ReadonlySet<string>>;
+  /** A monotonic clock; it decides when a lease that could not be renewed has ended. */
+  readonly now?: () => number;
 }
 
 interface Run<Claim> {
   readonly claim: Claim;
   readonly stop: AbortController;
   readonly ended: Promise<void>;
+  /** When the lease ends, by the monotonic clock. Counted from before it was claimed or renewed. */
+  heldUntil: number;
 }
 
 /** The least time between two searches. */
@@ -58,12 +62,14 @@ export class Worker<Claim> implements AsyncDisposable {
   readonly #runs = new Map<string, Run<Claim>>();
   readonly #search: Loop;
   readonly #renewal: Loop;
+  readonly #now: () => number;
   #isPrepared = false;
   #isClosed = false;
 
   constructor(options: WorkerOptions<Claim>) {
     const { name, log, renewMs } = options;
     this.#options = options;
+    this.#now = options.now ?? (() => performance.now());
     this.#search = new Loop({ name, log, spacingMs: SPACING_MS, step: () => this.#step() });
     this.#renewal = new Loop({ name: `${name}: renewing leases`, log, spacingMs: renewMs, step: () => this.#renew() });
   }
@@ -77,6 +83,15 @@ export class Worker<Claim> implements AsyncDisposable {
     return this.#runs.has(key);
   }
 
+  /**
+   * Whether this server may still work on the row. False as soon as its lease has ended, even before the signal says so:
+   * a process that was frozen runs other callbacks first.
+   */
+  holds(key: string): boolean {
+    const run = this.#runs.get(key);
+    return run !== undefined && !run.stop.signal.aborted && this.#now() < run.heldUntil;
+  }
+
   /** The row is deleted or was given to another server: a run that works on it is aborted. */
   abort(key: string): void {
     this.#runs.get(key)?.stop.abort(new LostLease(key));
@@ -87,13 +102,14 @@ export class Worker<Claim> implements AsyncDisposable {
     this.#isPrepared = true;
     // The end of a run leads to the next step.
     if (this.#isClosed || this.#runs.size >= (this.#options.maxRuns ?? Number.POSITIVE_INFINITY)) return Number.POSITIVE_INFINITY;
+    const begun = this.#now();
     const { claimed, nextMs } = await this.#options.claim();
-    for (const claim of claimed) this.#begin(claim);
+    for (const claim of claimed) this.#begin(claim, begun + this.#options.lease.durationMs);
     return nextMs;
   }
 
   /** A row may be claimed while a run still works on it: its lease ended, or somebody released it. Then that run ends first. */
-  #begin(claim: Claim): void {
+  #begin(claim: Claim, heldUntil: number): void {
     const { keyOf } = this.#options;
     const key = keyOf(claim);
     const before = this.#runs.get(key);
@@ -103,6 +119,7 @@ export class Worker<Claim> implements AsyncDisposable {
     const run: Run<Claim> = {
       claim,
       stop,
+      heldUntil,
       ended: Promise.resolve(before?.ended).then(async () => {
         await this.#run(claim, stop.signal);
         if (this.#runs.get(key) === run) this.#runs.delete(key);
@@ -110,6 +127,15 @@ export class Worker<Claim> implements AsyncDisposable {
       }),
     };
     this.#runs.set(key, run);
+    this.#watch(key, run);
+  }
+
+  /** Aborts the run when its lease has ended, for example because the database cannot be reached: another server may claim the row. */
+  #watch(key: string, run: Run<Claim>): void {
+    if (this.#runs.get(key) !== run || run.stop.signal.aborted) return;
+    const leftMs = run.heldUntil - this.#now();
+    if (leftMs > 0) setTimeout(() => this.#watch(key, run), leftMs).unref();
+    else run.stop.abort(new LostLease(key));
   }
 
   async #run(claim: Claim, signal: AbortSignal): Promise<void> {
@@ -125,8 +151,12 @@ export class Worker<Claim> implements AsyncDisposable {
     const before = [...this.#runs];
     if (before.length === 0) return 0;
     const { lease, renew } = this.#options;
+    const begun = this.#now();
     const held = await (renew?.(before.map(([, { claim }]) => claim)) ?? lease.renew(before.map(([key]) => key)));
-    for (const [key, { stop }] of before) if (!held.has(key)) stop.abort(new LostLease(key));
+    for (const [key, run] of before) {
+      if (held.has(key)) run.heldUntil = begun + lease.durationMs;
+      else run.stop.abort(new LostLease(key));
+    }
     return 0;
   }
 

@@ -64,7 +64,11 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   async function send(queue: ClaimedQueue, signal: AbortSignal): Promise<QueueRunResult> {
     const { uid, health } = queue;
     using slot = slots.occupy(uid, health.failures > 0);
-    const control = { isOver: () => signal.aborted, signal: hardStop.signal, onAttempt: () => slot.onAttempt() };
+    const control = {
+      isOver: () => signal.aborted || !worker.holds(uid),
+      signal: AbortSignal.any([hardStop.signal, lostLeaseOf(signal)]),
+      onAttempt: () => slot.onAttempt(),
+    };
     try {
       return await runQueue(queue, { ...options, outcomes }, control);
     } catch (error) {
@@ -95,4 +99,13 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
       await outcomes.close();
     },
   };
+}
+
+/** Aborted when the lease is lost, but not when the server stops: then attempts may go on for a while. */
+function lostLeaseOf(signal: AbortSignal): AbortSignal {
+  const lost = new AbortController();
+  const onAbort = () => signal.reason instanceof LostLease && lost.abort(signal.reason);
+  if (signal.aborted) onAbort();
+  else signal.addEventListener("abort", onAbort, { once: true });
+  return lost.signal;
 }
