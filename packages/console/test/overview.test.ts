@@ -57,6 +57,21 @@ await describeConsole("the console's overview", ({ world, walk }) => {
     await assertAccessible(page);
   });
 
+  walk("a delivery shows its request, and why there is no response", async ({ page, screen }) => {
+    const subscription = { sink: "https://127.0.0.1:9/shown" };
+    const { uid } = await world.must(SubscriptionsService.method.createSubscription, { parent: world.orgUid, subscription });
+    await signInByLink(page, world);
+    await page.goto(screen(`/subscription/${uid}`));
+    await page.getByRole("button", { name: /subscription\.created/ }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText(/^POST https:\/\/127\.0\.0\.1:9\/shown/).waitFor();
+    await dialog.getByText(/Authorization: Bearer \[removed\]/).waitFor();
+    assert.match(page.url(), /delivery=/);
+    await assertAccessible(page);
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+  });
+
   walk("events that were given up since a time are sent again", async ({ page, screen }) => {
     const subscription = { sink: "https://127.0.0.1:9/hook" };
     const { uid } = await world.must(SubscriptionsService.method.createSubscription, { parent: world.orgUid, subscription });

@@ -17,6 +17,7 @@ export const verbs: Readonly<Record<string, Load>> = {
   "credential-helper": () => import("./credential-helper.ts"),
   "deliveries ls": () => import("./deliveries-ls.ts"),
   "deliveries redeliver": () => import("./deliveries-redeliver.ts"),
+  "deliveries show": () => import("./deliveries-show.ts"),
   "events listen": () => import("./events-listen.ts"),
   "events tail": () => import("./events-tail.ts"),
   explain: () => import("./explain.ts"),

@@ -15,10 +15,11 @@ import { List } from "../list/list.tsx";
 import { ActionButton } from "../object/action-button.tsx";
 import { enumChoices, enumText, enumValue } from "../object/enum-text.ts";
 import { Time, timeText } from "../object/time.tsx";
+import { DeliveryDialog } from "./delivery.tsx";
 import { RedeliverRangeButton } from "./redeliver-range.tsx";
 
+const eventColumn: Column<Delivery> = { id: "event", title: "Event", text: ({ eventType }) => eventType };
 const columns: readonly Column<Delivery>[] = [
-  { id: "event", title: "Event", text: ({ eventType }) => eventType },
   {
     id: "time",
     title: "Time",
@@ -53,7 +54,21 @@ function answerText({ statusCode, error }: Delivery): string {
 }
 
 export function Deliveries({ uid }: { readonly uid: string }) {
-  const [{ state, type = "" }] = useSearchState();
+  const [{ state, type = "", delivery: shown }, change] = useSearchState();
+  const linkOf: Column<Delivery> = {
+    ...eventColumn,
+    cell: ({ eventId, eventType }) => (
+      <ActionButton
+        method={DeliveriesService.method.getDelivery}
+        uid={uid}
+        variant="subtle"
+        size="compact-xs"
+        onClick={() => change({ delivery: eventId })}
+      >
+        <bdi>{eventType}</bdi>
+      </ActionButton>
+    ),
+  };
   const again = useMutation(DeliveriesService.method.redeliver);
   const actionsOf: Column<Delivery> = {
     id: "again",
@@ -74,8 +89,9 @@ export function Deliveries({ uid }: { readonly uid: string }) {
         request={{ uid, state: enumValue(state) as Delivery_State, types: type === "" ? [] : [type] }}
         itemsOf={({ deliveries }) => deliveries}
         schema={DeliverySchema}
-        columns={[...columns, actionsOf]}
+        columns={[linkOf, ...columns, actionsOf]}
         keyOf={({ eventId }) => eventId}
+        onOpen={({ eventId }) => change({ delivery: eventId })}
         filters={[
           { kind: "choice", id: "state", title: "State", choices: enumChoices(Delivery_StateSchema) },
           { kind: "text", id: "type", title: "Event", placeholder: "api.iam.*" },
@@ -83,6 +99,7 @@ export function Deliveries({ uid }: { readonly uid: string }) {
         empty={<Text>No event was sent yet. “Send a test event” tries whether the sink answers.</Text>}
         actions={<RedeliverRangeButton uid={uid} />}
       />
+      {shown !== undefined && <DeliveryDialog uid={uid} eventId={shown} onClose={() => change({ delivery: "" })} />}
     </Stack>
   );
 }

@@ -4,11 +4,12 @@ import type { Domain } from "../api/module.ts";
 import { deliveries } from "./migrations/003-deliveries.ts";
 import { subscriptionTypes } from "./migrations/029-subscription-types.ts";
 import { eventContexts } from "./migrations/030-event-contexts.ts";
+import { deliveryExchanges } from "./migrations/049-delivery-exchanges.ts";
 import "./tables.ts";
 
 export const eventsDomain: Domain = {
   name: "events",
-  migrations: [deliveries, subscriptionTypes, eventContexts],
+  migrations: [deliveries, subscriptionTypes, eventContexts, deliveryExchanges],
   countedRows: [{ kind: "subscription", table: "subscription" }],
   onGroupDelete: { blockedBy: [{ table: "subscription" }] },
   queues: [

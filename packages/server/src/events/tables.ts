@@ -57,4 +57,6 @@ export interface DeliveryTable {
   /** Error of the last attempt; empty for none. */
   error: string;
   latency_ms: number;
+  /** The address and the answer of the last attempt as JSON (webhook/exchange.ts); empty for none. */
+  exchange: Generated<string>;
 }

@@ -32,6 +32,8 @@ export interface OutboundRequest extends OutboundLimits, RedirectOptions {
    * or a second, the connection is closed without an error.
    */
   readonly ignoreBody?: boolean;
+  /** Bytes of an ignored body that are returned all the same; none by default. */
+  readonly keepBytes?: number;
   /**
    * Receives the body of a 200 response chunk by chunk; the response's own `body` is then empty. The next chunk waits
    * until the promise resolves.
@@ -203,15 +205,27 @@ async function exchange(agent: Agent, url: URL, wanted: OutboundRequest, signal:
     return { status, headers, body: Buffer.alloc(0) };
   }
   if (wanted.ignoreBody !== true) return { status, headers, body: await readBody(answer.body, url, maxBytes) };
-  await dump(answer.body, maxBytes);
-  return { status, headers, body: Buffer.alloc(0) };
+  return { status, headers, body: await dump(answer.body, maxBytes, wanted.keepBytes ?? 0) };
 }
 
-async function dump(body: Dispatcher.ResponseData["body"], maxBytes: number): Promise<void> {
+/** Reads the body to its end or a limit. @returns its beginning */
+async function dump(body: Dispatcher.ResponseData["body"], maxBytes: number, keepBytes: number): Promise<Buffer> {
   const timer = setTimeout(() => body.destroy(), DUMP_TIMEOUT_MS);
-  body.on("error", () => {});
-  await body.dump({ limit: maxBytes }).catch(() => {});
-  clearTimeout(timer);
+  const kept: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      if (size < keepBytes) kept.push(chunk.subarray(0, keepBytes - size));
+      size += chunk.length;
+      // Leaving the loop destroys the body and its connection.
+      if (size > maxBytes) break;
+    }
+  } catch {
+    // The beginning is all that there is.
+  } finally {
+    clearTimeout(timer);
+  }
+  return Buffer.concat(kept);
 }
 
 async function sendTo(agent: Agent, url: URL, wanted: OutboundRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {

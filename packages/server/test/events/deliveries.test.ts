@@ -16,7 +16,7 @@ import { errorOf } from "../harness/clients.ts";
 import { until } from "../harness/wait.ts";
 import { describeWithWorld, type World } from "../harness/world.ts";
 
-const { listDeliveries, getSubscriptionStatus, redeliver, resumeSubscription, sendTestEvent } = DeliveriesService.method;
+const { listDeliveries, getDelivery, getSubscriptionStatus, redeliver, resumeSubscription, sendTestEvent } = DeliveriesService.method;
 const { PENDING, DELIVERED, FAILED } = Delivery_State;
 
 interface Sink extends AsyncDisposable {
@@ -142,6 +142,36 @@ describeWithWorld("deliveries", (world) => {
     assert.deepEqual(failingSince, timestampFromDate(world.clock.now()));
     assert.deepEqual(nextAttemptTime, delivery?.nextAttemptTime);
     assert.deepEqual([pendingCount, failedCount, pauseTime], [1n, 0n, undefined]);
+  });
+
+  it("one delivery is shown with its request and the answer of the sink, without credentials", async () => {
+    const { uid, group, path } = await subscribe();
+    sink.statuses.set(path, 503);
+    const made = await world.group(group);
+    await until(async () => (await list(uid, PENDING))[0]?.attempts === 1);
+    const [delivery] = await list(uid);
+    const eventId = delivery?.eventId ?? "";
+    const { request, response, ...shown } = await world.must(getDelivery, { uid, eventId });
+    assert.deepEqual(shown.delivery, delivery);
+    const sent = sink.received(path).find((headers) => headers["ce-id"] === eventId);
+    const headers = Object.fromEntries((request?.headers ?? []).map(({ name, value }) => [name.toLowerCase(), value]));
+    assert.equal(headers.authorization, "Bearer [removed]");
+    assert.deepEqual({ ...sent, ...headers }, { ...sent, authorization: "Bearer [removed]" });
+    assert.equal(request?.url, sink.url + path);
+    assert.ok(request?.body.includes(made));
+    assert.equal(request?.sizeBytes, BigInt(Buffer.byteLength(request?.body ?? "")));
+    assert.deepEqual([response?.statusCode, response?.body, response?.isTruncated], [503, "a secret of the sink", false]);
+    assert.ok(response?.headers.some(({ name }) => name === "date"));
+    const unknown = await world.rest.call(getDelivery, { uid, eventId: eventId.replaceAll(/[0-9a-f]/g, "0") }, world.owner.token);
+    assert.equal(errorOf(unknown).code, Code.NOT_FOUND);
+  });
+
+  it("a caller who may only list deliveries does not see the answer of the sink", async () => {
+    const { uid } = await subscribe();
+    const [delivery] = await list(uid);
+    const reader = await world.robot(world.orgUid, [Capability.CAP_EVENTS_SUBSCRIPTION_LIST]);
+    const refused = await world.rest.call(getDelivery, { uid, eventId: delivery?.eventId ?? "" }, reader.token);
+    assert.equal(errorOf(refused).code, Code.PERMISSION_DENIED);
   });
 
   it("pages of deliveries contain each delivery once, whatever its state", async () => {

@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holt/v1/deliveries.proto.
  */
 export const file_holt_v1_deliveries: GenFile = /*@__PURE__*/
-  fileDesc("Chhob2x0L3YxL2RlbGl2ZXJpZXMucHJvdG8SB2hvbHQudjEiqwMKCERlbGl2ZXJ5EhAKCGV2ZW50X2lkGAEgASgJEhIKCmV2ZW50X3R5cGUYAiABKAkSDwoHc3ViamVjdBgDIAEoCRIuCgpldmVudF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgVzdGF0ZRgFIAEoDjIXLmhvbHQudjEuRGVsaXZlcnkuU3RhdGUSEAoIYXR0ZW1wdHMYBiABKAUSNQoRbGFzdF9hdHRlbXB0X3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjUKEW5leHRfYXR0ZW1wdF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtzdGF0dXNfY29kZRgJIAEoBRINCgVlcnJvchgKIAEoCRISCgpsYXRlbmN5X21zGAsgASgFIlgKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASEQoNU1RBVEVfUEVORElORxABEhMKD1NUQVRFX0RFTElWRVJFRBACEhAKDFNUQVRFX0ZBSUxFRBADIp8BChVMaXN0RGVsaXZlcmllc1JlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKItRgBEisKBXN0YXRlGAIgASgOMhcuaG9sdC52MS5EZWxpdmVyeS5TdGF0ZUID4EEBEhYKCXBhZ2Vfc2l6ZRgDIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YBCABKAlCA+BBARISCgV0eXBlcxgFIAMoCUID4EEBIlgKFkxpc3REZWxpdmVyaWVzUmVzcG9uc2USJQoKZGVsaXZlcmllcxgBIAMoCzIRLmhvbHQudjEuRGVsaXZlcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjQKHEdldFN1YnNjcmlwdGlvblN0YXR1c1JlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKItRgBIogDChJTdWJzY3JpcHRpb25TdGF0dXMSCwoDdWlkGAEgASgJEjAKBXN0YXRlGAIgASgOMiEuaG9sdC52MS5TdWJzY3JpcHRpb25TdGF0dXMuU3RhdGUSFAoMcGF1c2VfcmVhc29uGAMgASgJEi4KCnBhdXNlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjEKDWZhaWxpbmdfc2luY2UYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjUKEW5leHRfYXR0ZW1wdF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1wZW5kaW5nX2NvdW50GAcgASgDEhQKDGZhaWxlZF9jb3VudBgIIAEoAyJWCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEhAKDFNUQVRFX0FDVElWRRABEhIKDlNUQVRFX1JFVFJZSU5HEAISEAoMU1RBVEVfUEFVU0VEEAMidgoQUmVkZWxpdmVyUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAoi1GAESFQoIZXZlbnRfaWQYAiABKAlCA+BBARI1CgxmYWlsZWRfc2luY2UYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQEiIgoRUmVkZWxpdmVyUmVzcG9uc2USDQoFY291bnQYASABKAMiMQoZUmVzdW1lU3Vic2NyaXB0aW9uUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAoi1GAEiLAoUU2VuZFRlc3RFdmVudFJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKItRgBIikKFVNlbmRUZXN0RXZlbnRSZXNwb25zZRIQCghldmVudF9pZBgBIAEoCTLBCAoRRGVsaXZlcmllc1NlcnZpY2US1QEKDkxpc3REZWxpdmVyaWVzEh4uaG9sdC52MS5MaXN0RGVsaXZlcmllc1JlcXVlc3QaHy5ob2x0LnYxLkxpc3REZWxpdmVyaWVzUmVzcG9uc2UigQGKtRgGCgQKAt8LmrUYQQo7TGlzdCB0aGUgZGVsaXZlcmllcyBvZiBhbiBldmVudCBzdWJzY3JpcHRpb24sIG5ld2VzdCBmaXJzdC4YASgBgtPkkwIsEiovaG9sdC92MS9zdWJzY3JpcHRpb25zL3t1aWQ9Kip9L2RlbGl2ZXJpZXMS4wEKFUdldFN1YnNjcmlwdGlvblN0YXR1cxIlLmhvbHQudjEuR2V0U3Vic2NyaXB0aW9uU3RhdHVzUmVxdWVzdBobLmhvbHQudjEuU3Vic2NyaXB0aW9uU3RhdHVzIoUBirUYBgoECgLfC5q1GEkKQ1RlbGwgd2hldGhlciBhbiBldmVudCBzdWJzY3JpcHRpb24gaXMgZGVsaXZlcmVkIHRvLCBhbmQgd2hhdCB3YWl0cy4YASgBgtPkkwIoEiYvaG9sdC92MS9zdWJzY3JpcHRpb25zL3t1aWQ9Kip9L3N0YXR1cxLcAQoJUmVkZWxpdmVyEhkuaG9sdC52MS5SZWRlbGl2ZXJSZXF1ZXN0GhouaG9sdC52MS5SZWRlbGl2ZXJSZXNwb25zZSKXAYq1GAYKBAoC3guatRhKCkhTZW5kIG9uZSBldmVudCBvZiBhIHN1YnNjcmlwdGlvbiBhZ2Fpbiwgb3IgYWxsIHRoYXQgZmFpbGVkIHNpbmNlIGEgdGltZS6C0+STAjk6ASoiNC9ob2x0L3YxL3N1YnNjcmlwdGlvbnMve3VpZD0qKn0vZGVsaXZlcmllczpyZWRlbGl2ZXIS0QEKElJlc3VtZVN1YnNjcmlwdGlvbhIiLmhvbHQudjEuUmVzdW1lU3Vic2NyaXB0aW9uUmVxdWVzdBobLmhvbHQudjEuU3Vic2NyaXB0aW9uU3RhdHVzInqKtRgGCgQKAt4LmrUYOwo3RGVsaXZlciBhZ2FpbiB0byBhbiBldmVudCBzdWJzY3JpcHRpb24gdGhhdCB3YXMgcGF1c2VkLigBgtPkkwIrOgEqIiYvaG9sdC92MS9zdWJzY3JpcHRpb25zL3t1aWQ9Kip9OnJlc3VtZRK6AQoNU2VuZFRlc3RFdmVudBIdLmhvbHQudjEuU2VuZFRlc3RFdmVudFJlcXVlc3QaHi5ob2x0LnYxLlNlbmRUZXN0RXZlbnRSZXNwb25zZSJqirUYBgoECgLeC5q1GC0KK1NlbmQgYSB0ZXN0IGV2ZW50IHRvIGFuIGV2ZW50IHN1YnNjcmlwdGlvbi6C0+STAik6ASoiJC9ob2x0L3YxL3N1YnNjcmlwdGlvbnMve3VpZD0qKn06dGVzdGIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_platform_annotations_annotations]);
+  fileDesc("Chhob2x0L3YxL2RlbGl2ZXJpZXMucHJvdG8SB2hvbHQudjEiqwMKCERlbGl2ZXJ5EhAKCGV2ZW50X2lkGAEgASgJEhIKCmV2ZW50X3R5cGUYAiABKAkSDwoHc3ViamVjdBgDIAEoCRIuCgpldmVudF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgVzdGF0ZRgFIAEoDjIXLmhvbHQudjEuRGVsaXZlcnkuU3RhdGUSEAoIYXR0ZW1wdHMYBiABKAUSNQoRbGFzdF9hdHRlbXB0X3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjUKEW5leHRfYXR0ZW1wdF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtzdGF0dXNfY29kZRgJIAEoBRINCgVlcnJvchgKIAEoCRISCgpsYXRlbmN5X21zGAsgASgFIlgKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASEQoNU1RBVEVfUEVORElORxABEhMKD1NUQVRFX0RFTElWRVJFRBACEhAKDFNUQVRFX0ZBSUxFRBADIp8BChVMaXN0RGVsaXZlcmllc1JlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKItRgBEisKBXN0YXRlGAIgASgOMhcuaG9sdC52MS5EZWxpdmVyeS5TdGF0ZUID4EEBEhYKCXBhZ2Vfc2l6ZRgDIAEoBUID4EEBEhcKCnBhZ2VfdG9rZW4YBCABKAlCA+BBARISCgV0eXBlcxgFIAMoCUID4EEBIlgKFkxpc3REZWxpdmVyaWVzUmVzcG9uc2USJQoKZGVsaXZlcmllcxgBIAMoCzIRLmhvbHQudjEuRGVsaXZlcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIkEKEkdldERlbGl2ZXJ5UmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAoi1GAESFQoIZXZlbnRfaWQYAiABKAlCA+BBAiKSAQoTR2V0RGVsaXZlcnlSZXNwb25zZRIjCghkZWxpdmVyeRgBIAEoCzIRLmhvbHQudjEuRGVsaXZlcnkSKQoHcmVxdWVzdBgCIAEoCzIYLmhvbHQudjEuRGVsaXZlcnlSZXF1ZXN0EisKCHJlc3BvbnNlGAMgASgLMhkuaG9sdC52MS5EZWxpdmVyeVJlc3BvbnNlIi0KDkRlbGl2ZXJ5SGVhZGVyEgwKBG5hbWUYASABKAkSDQoFdmFsdWUYAiABKAkiagoPRGVsaXZlcnlSZXF1ZXN0EgsKA3VybBgBIAEoCRIoCgdoZWFkZXJzGAIgAygLMhcuaG9sdC52MS5EZWxpdmVyeUhlYWRlchIMCgRib2R5GAMgASgJEhIKCnNpemVfYnl0ZXMYBCABKAMidQoQRGVsaXZlcnlSZXNwb25zZRITCgtzdGF0dXNfY29kZRgBIAEoBRIoCgdoZWFkZXJzGAIgAygLMhcuaG9sdC52MS5EZWxpdmVyeUhlYWRlchIMCgRib2R5GAMgASgJEhQKDGlzX3RydW5jYXRlZBgEIAEoCCI0ChxHZXRTdWJzY3JpcHRpb25TdGF0dXNSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECiLUYASKIAwoSU3Vic2NyaXB0aW9uU3RhdHVzEgsKA3VpZBgBIAEoCRIwCgVzdGF0ZRgCIAEoDjIhLmhvbHQudjEuU3Vic2NyaXB0aW9uU3RhdHVzLlN0YXRlEhQKDHBhdXNlX3JlYXNvbhgDIAEoCRIuCgpwYXVzZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCg1mYWlsaW5nX3NpbmNlGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI1ChFuZXh0X2F0dGVtcHRfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFQoNcGVuZGluZ19jb3VudBgHIAEoAxIUCgxmYWlsZWRfY291bnQYCCABKAMiVgoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIQCgxTVEFURV9BQ1RJVkUQARISCg5TVEFURV9SRVRSWUlORxACEhAKDFNUQVRFX1BBVVNFRBADInYKEFJlZGVsaXZlclJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKItRgBEhUKCGV2ZW50X2lkGAIgASgJQgPgQQESNQoMZmFpbGVkX3NpbmNlGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEBIiIKEVJlZGVsaXZlclJlc3BvbnNlEg0KBWNvdW50GAEgASgDIjEKGVJlc3VtZVN1YnNjcmlwdGlvblJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKItRgBIiwKFFNlbmRUZXN0RXZlbnRSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECiLUYASIpChVTZW5kVGVzdEV2ZW50UmVzcG9uc2USEAoIZXZlbnRfaWQYASABKAkysAoKEURlbGl2ZXJpZXNTZXJ2aWNlEtUBCg5MaXN0RGVsaXZlcmllcxIeLmhvbHQudjEuTGlzdERlbGl2ZXJpZXNSZXF1ZXN0Gh8uaG9sdC52MS5MaXN0RGVsaXZlcmllc1Jlc3BvbnNlIoEBirUYBgoECgLfC5q1GEEKO0xpc3QgdGhlIGRlbGl2ZXJpZXMgb2YgYW4gZXZlbnQgc3Vic2NyaXB0aW9uLCBuZXdlc3QgZmlyc3QuGAEoAYLT5JMCLBIqL2hvbHQvdjEvc3Vic2NyaXB0aW9ucy97dWlkPSoqfS9kZWxpdmVyaWVzEuwBCgtHZXREZWxpdmVyeRIbLmhvbHQudjEuR2V0RGVsaXZlcnlSZXF1ZXN0GhwuaG9sdC52MS5HZXREZWxpdmVyeVJlc3BvbnNlIqEBirUYCAoGCgTfC94LmrUYVApOU2hvdyBvbmUgZGVsaXZlcnkgb2YgYW4gZXZlbnQgc3Vic2NyaXB0aW9uIHdpdGggaXRzIGxhc3QgcmVxdWVzdCBhbmQgcmVzcG9uc2UuGAEoAYLT5JMCNxI1L2hvbHQvdjEvc3Vic2NyaXB0aW9ucy97dWlkPSoqfS9kZWxpdmVyaWVzL3tldmVudF9pZH0S4wEKFUdldFN1YnNjcmlwdGlvblN0YXR1cxIlLmhvbHQudjEuR2V0U3Vic2NyaXB0aW9uU3RhdHVzUmVxdWVzdBobLmhvbHQudjEuU3Vic2NyaXB0aW9uU3RhdHVzIoUBirUYBgoECgLfC5q1GEkKQ1RlbGwgd2hldGhlciBhbiBldmVudCBzdWJzY3JpcHRpb24gaXMgZGVsaXZlcmVkIHRvLCBhbmQgd2hhdCB3YWl0cy4YASgBgtPkkwIoEiYvaG9sdC92MS9zdWJzY3JpcHRpb25zL3t1aWQ9Kip9L3N0YXR1cxLcAQoJUmVkZWxpdmVyEhkuaG9sdC52MS5SZWRlbGl2ZXJSZXF1ZXN0GhouaG9sdC52MS5SZWRlbGl2ZXJSZXNwb25zZSKXAYq1GAYKBAoC3guatRhKCkhTZW5kIG9uZSBldmVudCBvZiBhIHN1YnNjcmlwdGlvbiBhZ2Fpbiwgb3IgYWxsIHRoYXQgZmFpbGVkIHNpbmNlIGEgdGltZS6C0+STAjk6ASoiNC9ob2x0L3YxL3N1YnNjcmlwdGlvbnMve3VpZD0qKn0vZGVsaXZlcmllczpyZWRlbGl2ZXIS0QEKElJlc3VtZVN1YnNjcmlwdGlvbhIiLmhvbHQudjEuUmVzdW1lU3Vic2NyaXB0aW9uUmVxdWVzdBobLmhvbHQudjEuU3Vic2NyaXB0aW9uU3RhdHVzInqKtRgGCgQKAt4LmrUYOwo3RGVsaXZlciBhZ2FpbiB0byBhbiBldmVudCBzdWJzY3JpcHRpb24gdGhhdCB3YXMgcGF1c2VkLigBgtPkkwIrOgEqIiYvaG9sdC92MS9zdWJzY3JpcHRpb25zL3t1aWQ9Kip9OnJlc3VtZRK6AQoNU2VuZFRlc3RFdmVudBIdLmhvbHQudjEuU2VuZFRlc3RFdmVudFJlcXVlc3QaHi5ob2x0LnYxLlNlbmRUZXN0RXZlbnRSZXNwb25zZSJqirUYBgoECgLeC5q1GC0KK1NlbmQgYSB0ZXN0IGV2ZW50IHRvIGFuIGV2ZW50IHN1YnNjcmlwdGlvbi6C0+STAik6ASoiJC9ob2x0L3YxL3N1YnNjcmlwdGlvbnMve3VpZD0qKn06dGVzdGIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_platform_annotations_annotations]);
 
 /**
  * The delivery of one event to one subscription.
@@ -382,6 +382,305 @@ export const ListDeliveriesResponseSchema: GenMessage<ListDeliveriesResponse, {j
   messageDesc(file_holt_v1_deliveries, 2);
 
 /**
+ * Names the delivery.
+ *
+ * @generated from message holt.v1.GetDeliveryRequest
+ */
+export type GetDeliveryRequest = Message<"holt.v1.GetDeliveryRequest"> & {
+  /**
+   * uid of the subscription.
+   *
+   * @generated from field: string uid = 1;
+   */
+  uid: string;
+
+  /**
+   * Ce-Id of the event.
+   *
+   * @generated from field: string event_id = 2;
+   */
+  eventId: string;
+};
+
+/**
+ * Names the delivery.
+ *
+ * @generated from message holt.v1.GetDeliveryRequest
+ */
+export type GetDeliveryRequestJson = {
+  /**
+   * uid of the subscription.
+   *
+   * @generated from field: string uid = 1;
+   */
+  uid?: string;
+
+  /**
+   * Ce-Id of the event.
+   *
+   * @generated from field: string event_id = 2;
+   */
+  eventId?: string;
+};
+
+/**
+ * Describes the message holt.v1.GetDeliveryRequest.
+ * Use `create(GetDeliveryRequestSchema)` to create a new message.
+ */
+export const GetDeliveryRequestSchema: GenMessage<GetDeliveryRequest, {jsonType: GetDeliveryRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holt_v1_deliveries, 3);
+
+/**
+ * A delivery with its last request and response.
+ *
+ * @generated from message holt.v1.GetDeliveryResponse
+ */
+export type GetDeliveryResponse = Message<"holt.v1.GetDeliveryResponse"> & {
+  /**
+   * @generated from field: holt.v1.Delivery delivery = 1;
+   */
+  delivery?: Delivery | undefined;
+
+  /**
+   * The request of the last attempt, or of the next one if there was none.
+   *
+   * @generated from field: holt.v1.DeliveryRequest request = 2;
+   */
+  request?: DeliveryRequest | undefined;
+
+  /**
+   * Absent if there was no attempt, or no response to it.
+   *
+   * @generated from field: holt.v1.DeliveryResponse response = 3;
+   */
+  response?: DeliveryResponse | undefined;
+};
+
+/**
+ * A delivery with its last request and response.
+ *
+ * @generated from message holt.v1.GetDeliveryResponse
+ */
+export type GetDeliveryResponseJson = {
+  /**
+   * @generated from field: holt.v1.Delivery delivery = 1;
+   */
+  delivery?: DeliveryJson;
+
+  /**
+   * The request of the last attempt, or of the next one if there was none.
+   *
+   * @generated from field: holt.v1.DeliveryRequest request = 2;
+   */
+  request?: DeliveryRequestJson;
+
+  /**
+   * Absent if there was no attempt, or no response to it.
+   *
+   * @generated from field: holt.v1.DeliveryResponse response = 3;
+   */
+  response?: DeliveryResponseJson;
+};
+
+/**
+ * Describes the message holt.v1.GetDeliveryResponse.
+ * Use `create(GetDeliveryResponseSchema)` to create a new message.
+ */
+export const GetDeliveryResponseSchema: GenMessage<GetDeliveryResponse, {jsonType: GetDeliveryResponseJson}> = /*@__PURE__*/
+  messageDesc(file_holt_v1_deliveries, 4);
+
+/**
+ * One header of a request or response. A name may occur repeatedly.
+ *
+ * @generated from message holt.v1.DeliveryHeader
+ */
+export type DeliveryHeader = Message<"holt.v1.DeliveryHeader"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * `[removed]` in place of a credential.
+   *
+   * @generated from field: string value = 2;
+   */
+  value: string;
+};
+
+/**
+ * One header of a request or response. A name may occur repeatedly.
+ *
+ * @generated from message holt.v1.DeliveryHeader
+ */
+export type DeliveryHeaderJson = {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+
+  /**
+   * `[removed]` in place of a credential.
+   *
+   * @generated from field: string value = 2;
+   */
+  value?: string;
+};
+
+/**
+ * Describes the message holt.v1.DeliveryHeader.
+ * Use `create(DeliveryHeaderSchema)` to create a new message.
+ */
+export const DeliveryHeaderSchema: GenMessage<DeliveryHeader, {jsonType: DeliveryHeaderJson}> = /*@__PURE__*/
+  messageDesc(file_holt_v1_deliveries, 5);
+
+/**
+ * A request as Holt sends it to the sink, by POST.
+ *
+ * @generated from message holt.v1.DeliveryRequest
+ */
+export type DeliveryRequest = Message<"holt.v1.DeliveryRequest"> & {
+  /**
+   * The address of the sink at that attempt.
+   *
+   * @generated from field: string url = 1;
+   */
+  url: string;
+
+  /**
+   * @generated from field: repeated holt.v1.DeliveryHeader headers = 2;
+   */
+  headers: DeliveryHeader[];
+
+  /**
+   * The first 64 KiB of the body.
+   *
+   * @generated from field: string body = 3;
+   */
+  body: string;
+
+  /**
+   * Size of the whole body in bytes.
+   *
+   * @generated from field: int64 size_bytes = 4;
+   */
+  sizeBytes: bigint;
+};
+
+/**
+ * A request as Holt sends it to the sink, by POST.
+ *
+ * @generated from message holt.v1.DeliveryRequest
+ */
+export type DeliveryRequestJson = {
+  /**
+   * The address of the sink at that attempt.
+   *
+   * @generated from field: string url = 1;
+   */
+  url?: string;
+
+  /**
+   * @generated from field: repeated holt.v1.DeliveryHeader headers = 2;
+   */
+  headers?: DeliveryHeaderJson[];
+
+  /**
+   * The first 64 KiB of the body.
+   *
+   * @generated from field: string body = 3;
+   */
+  body?: string;
+
+  /**
+   * Size of the whole body in bytes.
+   *
+   * @generated from field: int64 size_bytes = 4;
+   */
+  sizeBytes?: string;
+};
+
+/**
+ * Describes the message holt.v1.DeliveryRequest.
+ * Use `create(DeliveryRequestSchema)` to create a new message.
+ */
+export const DeliveryRequestSchema: GenMessage<DeliveryRequest, {jsonType: DeliveryRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holt_v1_deliveries, 6);
+
+/**
+ * What the sink responded with.
+ *
+ * @generated from message holt.v1.DeliveryResponse
+ */
+export type DeliveryResponse = Message<"holt.v1.DeliveryResponse"> & {
+  /**
+   * @generated from field: int32 status_code = 1;
+   */
+  statusCode: number;
+
+  /**
+   * The first 50 headers, each with the first 512 characters of its value.
+   *
+   * @generated from field: repeated holt.v1.DeliveryHeader headers = 2;
+   */
+  headers: DeliveryHeader[];
+
+  /**
+   * The first 4 KiB of the body. Bytes that are not UTF-8 are replaced.
+   *
+   * @generated from field: string body = 3;
+   */
+  body: string;
+
+  /**
+   * Whether the body was longer.
+   *
+   * @generated from field: bool is_truncated = 4;
+   */
+  isTruncated: boolean;
+};
+
+/**
+ * What the sink responded with.
+ *
+ * @generated from message holt.v1.DeliveryResponse
+ */
+export type DeliveryResponseJson = {
+  /**
+   * @generated from field: int32 status_code = 1;
+   */
+  statusCode?: number;
+
+  /**
+   * The first 50 headers, each with the first 512 characters of its value.
+   *
+   * @generated from field: repeated holt.v1.DeliveryHeader headers = 2;
+   */
+  headers?: DeliveryHeaderJson[];
+
+  /**
+   * The first 4 KiB of the body. Bytes that are not UTF-8 are replaced.
+   *
+   * @generated from field: string body = 3;
+   */
+  body?: string;
+
+  /**
+   * Whether the body was longer.
+   *
+   * @generated from field: bool is_truncated = 4;
+   */
+  isTruncated?: boolean;
+};
+
+/**
+ * Describes the message holt.v1.DeliveryResponse.
+ * Use `create(DeliveryResponseSchema)` to create a new message.
+ */
+export const DeliveryResponseSchema: GenMessage<DeliveryResponse, {jsonType: DeliveryResponseJson}> = /*@__PURE__*/
+  messageDesc(file_holt_v1_deliveries, 7);
+
+/**
  * Names the subscription.
  *
  * @generated from message holt.v1.GetSubscriptionStatusRequest
@@ -414,7 +713,7 @@ export type GetSubscriptionStatusRequestJson = {
  * Use `create(GetSubscriptionStatusRequestSchema)` to create a new message.
  */
 export const GetSubscriptionStatusRequestSchema: GenMessage<GetSubscriptionStatusRequest, {jsonType: GetSubscriptionStatusRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holt_v1_deliveries, 3);
+  messageDesc(file_holt_v1_deliveries, 8);
 
 /**
  * The delivery status of a subscription.
@@ -539,7 +838,7 @@ export type SubscriptionStatusJson = {
  * Use `create(SubscriptionStatusSchema)` to create a new message.
  */
 export const SubscriptionStatusSchema: GenMessage<SubscriptionStatus, {jsonType: SubscriptionStatusJson}> = /*@__PURE__*/
-  messageDesc(file_holt_v1_deliveries, 4);
+  messageDesc(file_holt_v1_deliveries, 9);
 
 /**
  * Whether events are sent.
@@ -592,7 +891,7 @@ export type SubscriptionStatus_StateJson = "STATE_UNSPECIFIED" | "STATE_ACTIVE" 
  * Describes the enum holt.v1.SubscriptionStatus.State.
  */
 export const SubscriptionStatus_StateSchema: GenEnum<SubscriptionStatus_State, SubscriptionStatus_StateJson> = /*@__PURE__*/
-  enumDesc(file_holt_v1_deliveries, 4, 0);
+  enumDesc(file_holt_v1_deliveries, 9, 0);
 
 /**
  * The events to send again. Exactly one of event_id and failed_since must be set.
@@ -655,7 +954,7 @@ export type RedeliverRequestJson = {
  * Use `create(RedeliverRequestSchema)` to create a new message.
  */
 export const RedeliverRequestSchema: GenMessage<RedeliverRequest, {jsonType: RedeliverRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holt_v1_deliveries, 5);
+  messageDesc(file_holt_v1_deliveries, 10);
 
 /**
  * The number of deliveries that will be sent again.
@@ -690,7 +989,7 @@ export type RedeliverResponseJson = {
  * Use `create(RedeliverResponseSchema)` to create a new message.
  */
 export const RedeliverResponseSchema: GenMessage<RedeliverResponse, {jsonType: RedeliverResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holt_v1_deliveries, 6);
+  messageDesc(file_holt_v1_deliveries, 11);
 
 /**
  * Names the subscription.
@@ -725,7 +1024,7 @@ export type ResumeSubscriptionRequestJson = {
  * Use `create(ResumeSubscriptionRequestSchema)` to create a new message.
  */
 export const ResumeSubscriptionRequestSchema: GenMessage<ResumeSubscriptionRequest, {jsonType: ResumeSubscriptionRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holt_v1_deliveries, 7);
+  messageDesc(file_holt_v1_deliveries, 12);
 
 /**
  * Names the subscription.
@@ -760,7 +1059,7 @@ export type SendTestEventRequestJson = {
  * Use `create(SendTestEventRequestSchema)` to create a new message.
  */
 export const SendTestEventRequestSchema: GenMessage<SendTestEventRequest, {jsonType: SendTestEventRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holt_v1_deliveries, 8);
+  messageDesc(file_holt_v1_deliveries, 13);
 
 /**
  * The test event that will be sent.
@@ -795,7 +1094,7 @@ export type SendTestEventResponseJson = {
  * Use `create(SendTestEventResponseSchema)` to create a new message.
  */
 export const SendTestEventResponseSchema: GenMessage<SendTestEventResponse, {jsonType: SendTestEventResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holt_v1_deliveries, 9);
+  messageDesc(file_holt_v1_deliveries, 14);
 
 /**
  * Deliveries of a subscription's events: sent events, failures with their reasons, and redelivery.
@@ -812,6 +1111,17 @@ export const DeliveriesService: GenService<{
     methodKind: "unary";
     input: typeof ListDeliveriesRequestSchema;
     output: typeof ListDeliveriesResponseSchema;
+  },
+  /**
+   * Get one delivery with the request and the response of its last attempt. Requires the capability to update the
+   * subscription, because the response is that of a server of its choice. Credentials are replaced in both.
+   *
+   * @generated from rpc holt.v1.DeliveriesService.GetDelivery
+   */
+  getDelivery: {
+    methodKind: "unary";
+    input: typeof GetDeliveryRequestSchema;
+    output: typeof GetDeliveryResponseSchema;
   },
   /**
    * Get the delivery status of a subscription and the number of its pending deliveries.

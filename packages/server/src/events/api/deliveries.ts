@@ -15,6 +15,7 @@ import { failedPrecondition, invalidArguments, notFound } from "../../lib/errors
 import type { EventNames } from "../../outbox/outbox.ts";
 import { type Redelivery, type RedeliveryProgress, redeliverEvent, resumeQueue } from "../delivery/redeliver.ts";
 import { appendTestEvent } from "../webhook/test-event.ts";
+import { getDelivery } from "./get-delivery.ts";
 import { type ListDeliveriesCollaborators, listDeliveries } from "./list-deliveries.ts";
 import { readQueue, subscriptionStatus } from "./subscription-status.ts";
 
@@ -33,6 +34,11 @@ export function deliveriesService(collaborators: DeliveriesCollaborators) {
       listDeliveries: read(async (request, call) => {
         await readQueue(call.db, request.uid);
         return listDeliveries(request, call, collaborators);
+      }),
+
+      getDelivery: read(async (request, call) => {
+        await readQueue(call.db, request.uid);
+        return getDelivery(call.db, request, collaborators.profile.userAgent);
       }),
 
       getSubscriptionStatus: read(async ({ uid }, call) => subscriptionStatus(call.db, uid)),

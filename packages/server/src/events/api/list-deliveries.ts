@@ -3,7 +3,6 @@ import { create } from "@bufbuild/protobuf";
 import {
   type Delivery,
   Delivery_State,
-  DeliverySchema,
   type ListDeliveriesRequest,
   type ListDeliveriesResponse,
   ListDeliveriesResponseSchema,
@@ -12,11 +11,11 @@ import type { Call } from "../../api/call/call.ts";
 import { parsePageRequest } from "../../api/resource/list.ts";
 import type { PageTokens } from "../../api/resource/page-token.ts";
 import type { ReadDb } from "../../db/store.ts";
-import { timestampFromText } from "../../lib/clock.ts";
 import { invalidArgument } from "../../lib/errors.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
 import { hasWantedType, type WantedTypes, wantedTypes } from "../delivery/type-filter.ts";
 import type { DeliveryTable } from "../tables.ts";
+import { deliveryFromRow, selectDeliveries } from "./delivery-rows.ts";
 
 type State = DeliveryTable["state"];
 
@@ -156,29 +155,9 @@ async function readDeliveries(db: ReadDb, uid: string, positions: readonly numbe
     positions.map((position) => ({ position })),
     { position: "bigint" },
   );
-  const rows = await db
-    .selectFrom("delivery")
-    .leftJoin("outbox", "outbox.position", "delivery.position")
-    .select(["delivery.position", "event_id", "type", "subject", "time", "state", "attempts", "last_attempt_time", "next_attempt_time"])
-    .select(["status_code", "error", "latency_ms"])
-    .where("subscription_uid", "=", uid)
+  const rows = await selectDeliveries(db, uid)
     .where("delivery.position", "in", db.selectFrom(chosen.as("r")).select("r.position"))
     .orderBy("delivery.position", "desc")
     .execute();
-  return rows.map((row) =>
-    create(DeliverySchema, {
-      eventId: row.event_id,
-      // Empty where the event was pruned a moment before its delivery.
-      eventType: row.type ?? "",
-      subject: row.subject ?? "",
-      ...(row.time !== null && { eventTime: timestampFromText(row.time) }),
-      state: { pending: Delivery_State.PENDING, delivered: Delivery_State.DELIVERED, failed: Delivery_State.FAILED }[row.state],
-      attempts: row.attempts,
-      ...(row.last_attempt_time !== null && { lastAttemptTime: timestampFromText(row.last_attempt_time) }),
-      ...(row.next_attempt_time !== null && { nextAttemptTime: timestampFromText(row.next_attempt_time) }),
-      statusCode: row.status_code,
-      error: row.error,
-      latencyMs: row.latency_ms,
-    }),
-  );
+  return rows.map(deliveryFromRow);
 }

@@ -20,6 +20,7 @@ export interface Outcome extends Pick<Verdict, "state" | "next_attempt_time"> {
   readonly status_code: number;
   readonly error: string;
   readonly latency_ms: number;
+  readonly exchange: string;
 }
 
 export interface OutcomeLogOptions {
@@ -140,6 +141,7 @@ async function writeOutcomes(db: WriteDb, outcomes: readonly Outcome[]): Promise
     status_code: "bigint",
     error: "text",
     latency_ms: "bigint",
+    exchange: "text",
   });
   await db
     .updateTable("delivery")
@@ -153,6 +155,7 @@ async function writeOutcomes(db: WriteDb, outcomes: readonly Outcome[]): Promise
       status_code: ref("r.status_code"),
       error: ref("r.error"),
       latency_ms: ref("r.latency_ms"),
+      exchange: ref("r.exchange"),
     }))
     .whereRef("delivery.subscription_uid", "=", "r.subscription_uid")
     .whereRef("delivery.position", "=", "r.position")

@@ -125,6 +125,7 @@ function outcomeOf(uid: string, delivery: DueDelivery, { begun, latencyMs, resul
     status_code: result.status,
     error: result.error,
     latency_ms: latencyMs,
+    exchange: result.exchange ?? "",
   };
 }
 

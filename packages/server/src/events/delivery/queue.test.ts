@@ -89,7 +89,7 @@ const capacityOf = (healthy: number, failing: number) => ({
 function outcome(uid: string, position: number, changes: Partial<Outcome> = {}): Outcome {
   return {
     ...{ subscription_uid: uid, position, state: "delivered", next_attempt_time: null, attempts: 1 },
-    ...{ first_attempt_time: "2030", last_attempt_time: "2030", status_code: 200, error: "", latency_ms: 1 },
+    ...{ first_attempt_time: "2030", last_attempt_time: "2030", status_code: 200, error: "", latency_ms: 1, exchange: "" },
     ...changes,
   };
 }

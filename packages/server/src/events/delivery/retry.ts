@@ -8,6 +8,8 @@ export interface Result {
   readonly error: string;
   /** How long the sink asked to wait, in milliseconds from the end of the attempt; 0 for no wait. */
   readonly retryAfterMs: number;
+  /** The address and the answer as JSON (webhook/exchange.ts); left out where there was no answer. */
+  readonly exchange?: string;
 }
 
 /** The earlier attempts at a delivery. */

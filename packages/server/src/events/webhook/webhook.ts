@@ -10,6 +10,7 @@ import { OutboundError } from "../../outbound/error.ts";
 import { failureOf } from "../delivery/failure.ts";
 import type { Result } from "../delivery/retry.ts";
 import { type EventRow, headersOf } from "./cloud-event.ts";
+import { encodeExchange, MAX_RECORDED_BYTES } from "./exchange.ts";
 
 /** Signs claims as a JWT with this server's key. */
 export type SignToken = (claims: Readonly<Record<string, unknown>>) => Promise<string>;
@@ -43,7 +44,7 @@ export interface Webhook {
   send(signed: Signed, signal: AbortSignal): Promise<Result | undefined>;
 }
 
-/** Bytes of an answer that are read and dropped. Beyond them the connection is closed. */
+/** Bytes of an answer that are read. Beyond them the connection is closed. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
 export function createWebhook({ client, sign, clock, profile, issuer, timeoutMs }: WebhookOptions): Webhook {
@@ -58,10 +59,12 @@ export function createWebhook({ client, sign, clock, profile, issuer, timeoutMs 
       try {
         const answer = await client.request({
           ...{ url: target.sink, method: "POST", headers, body, signal, timeoutMs },
-          ...{ maxBytes: MAX_ANSWER_BYTES, ignoreBody: true },
+          ...{ maxBytes: MAX_ANSWER_BYTES, ignoreBody: true, keepBytes: MAX_RECORDED_BYTES + 1 },
         });
         const error = answer.status >= 200 && answer.status < 300 ? "" : `the sink answered with status ${answer.status}`;
-        return { status: answer.status, error, retryAfterMs: parseRetryAfter(answer.headers["retry-after"], clock.now()) };
+        const retryAfterMs = parseRetryAfter(answer.headers["retry-after"], clock.now());
+        const token = (headers["Authorization"] ?? "").replace(/^Bearer /, "");
+        return { status: answer.status, error, retryAfterMs, exchange: encodeExchange({ url: target.sink, ...answer, token }) };
       } catch (error) {
         if (error instanceof OutboundError && error.reason === "aborted") return undefined;
         return failureOf(error);
