@@ -146,6 +146,7 @@ export const commandLine = {
   packages: [
     { packages: /^commander$/, files: /^command\/parse-line\.ts$/, why: "only parse-line.ts knows the parser" },
     { packages: /^yaml$/, files: undefined, why: "" },
+    { packages: /^@napi-rs\/keyring$/, files: /^contexts\/keyring\.ts$/, why: "only keyring.ts knows the library" },
     { packages: /^jq-wasm$/, files: /^output\/jq\.ts$/, why: "only output/jq.ts knows the library" },
     { packages: /^@holt\/client(\/|$)/, files: undefined, why: "" },
     { packages: /^node:(http|https|net|tls|http2)$/, files: /^login\/browser\.ts$/, why: "@holt/client has the HTTP code" },

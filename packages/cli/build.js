@@ -9,8 +9,8 @@ import { build } from "esbuild";
 const folder = dirname(fileURLToPath(import.meta.url));
 const dist = resolve(process.argv[2] ?? join(folder, "dist"));
 const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-/** Kept out of the chunks: it reads its WebAssembly from its own file, and few commands need it. */
-const external = ["jq-wasm"];
+/** Kept out of the chunks: they read WebAssembly or native code from files of their own, and few commands need them. */
+const external = ["jq-wasm", "@napi-rs/keyring"];
 
 rmSync(dist, { recursive: true, force: true });
 mkdirSync(dist, { recursive: true });

@@ -29,8 +29,8 @@ export async function bundle(folder) {
     sourcesContent: false,
     legalComments: "none",
     define: { HOLT_IS_BUILT: "true", __dirname: "import.meta.dirname", __filename: "import.meta.filename" },
-    // pg loads it only where somebody asks for it.
-    external: ["pg-native"],
+    // pg loads the first one only where somebody asks for it. Without the keyring, the command line keeps credentials in a file.
+    external: ["pg-native", "@napi-rs/keyring"],
     // Packages in CommonJS call require.
     banner: {
       js: 'import { createRequire as createRequireOfHolt } from "node:module"; const require = createRequireOfHolt(import.meta.url);',

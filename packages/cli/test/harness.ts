@@ -49,6 +49,8 @@ export async function createCommandLine(): Promise<CommandLine> {
     PATH: process.env.PATH ?? "",
     HOME: folder,
     XDG_CONFIG_HOME: join(folder, "config"),
+    // The keyring of the machine's user stays as it is.
+    HOLT_CREDENTIAL_STORE: "file",
     ...more,
   });
   function start(args: readonly string[], { env, input = "", cwd = folder }: RunOptions = {}): Running {

@@ -217,7 +217,10 @@ describe("settings", () => {
   });
 
   test("variables of the command line may be set in the shell that starts the server", () => {
-    assert.equal(problemOf({ HOLT_URL: "http://h", HOLT_TOKEN: "t", HOLT_CONTEXT: "c", HOLT_CONFIG_DIR: "/d" }), "");
+    assert.equal(
+      problemOf({ HOLT_URL: "http://h", HOLT_TOKEN: "t", HOLT_CONTEXT: "c", HOLT_CONFIG_DIR: "/d", HOLT_CREDENTIAL_STORE: "file" }),
+      "",
+    );
   });
 
   test("variables without the prefix HOLT_ are ignored", () => {

@@ -1,7 +1,7 @@
 /** holt context delete. */
 import type { Verb } from "../command/verb.ts";
 import { changeContexts, selectContext } from "../contexts/contexts.ts";
-import { writeCredential } from "../contexts/credentials.ts";
+import { deleteCredential } from "../contexts/credentials.ts";
 
 export const verb: Verb = {
   path: "context delete",
@@ -11,7 +11,7 @@ export const verb: Verb = {
     const name = argument("name");
     const { url } = selectContext(name);
     await confirm(`Delete the context ${name} (${url})?`);
-    await writeCredential(name, undefined);
+    await deleteCredential(name);
     await changeContexts(({ current, contexts }) => {
       const { [name]: _deleted, ...others } = contexts;
       return { ...(current !== undefined && current !== name && { current }), contexts: others };

@@ -1,7 +1,7 @@
 /** holt context list. */
 import type { Verb } from "../command/verb.ts";
 import { readContexts } from "../contexts/contexts.ts";
-import { readCredential } from "../contexts/credentials.ts";
+import { hasCredential } from "../contexts/credentials.ts";
 
 export const verb: Verb = {
   path: "context list",
@@ -13,7 +13,7 @@ export const verb: Verb = {
       current: name === current,
       url,
       group: group ?? "",
-      signedIn: readCredential(name) !== undefined,
+      signedIn: hasCredential(name),
     }));
     await output.rows(rows, { columns: ["name", "current", "url", "group", "signedIn"] });
   },

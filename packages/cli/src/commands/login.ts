@@ -4,7 +4,7 @@ import type { Invocation } from "../command/invocation.ts";
 import type { OptionSpec, Verb } from "../command/verb.ts";
 import { tokenOfContext } from "../contexts/access-token.ts";
 import { changeContexts, parseServerUrl, readContexts } from "../contexts/contexts.ts";
-import { writeCredential } from "../contexts/credentials.ts";
+import { chooseStore, writeCredential } from "../contexts/credentials.ts";
 import { trustAuthorities } from "../contexts/trust.ts";
 import { usageFailure } from "../failure.ts";
 import { callerOf } from "../login/caller.ts";
@@ -27,6 +27,12 @@ const options: readonly OptionSpec[] = [
   { name: "bootstrap", help: "sign in as the bootstrap owner, on the server's own machine" },
   { name: "data-dir", value: "FOLDER", help: "the server's data folder, for --bootstrap; default HOLT_DATA_DIR or data" },
   { name: "group", value: "GROUP", help: "the default group of the context" },
+  {
+    name: "store",
+    value: "WHERE",
+    help: "keep the credential in the keyring or in a file; by default in the keyring if there is one",
+    values: ["keyring", "file"],
+  },
   { name: "ca-file", value: "FILE", help: "trust the certificate authorities in this file for the server, now and later" },
 ];
 
@@ -34,8 +40,8 @@ export const verb: Verb = {
   path: "login",
   summary: "Sign in at a server.",
   description:
-    "Without options, the browser opens. The credential is kept in a file that only you can read, and renewed when necessary. " +
-    "The context becomes the current one.",
+    "Without options, the browser opens. The credential is kept in the system's keyring, or in a file that only you can read, and renewed " +
+    "when necessary. The context becomes the current one.",
   examples: [
     "holt login https://holt.example.com",
     "holt login http://127.0.0.1:8080 --bootstrap --data-dir data",
@@ -53,6 +59,7 @@ async function login(invocation: Invocation): Promise<void> {
   const { options: given, option, output } = invocation;
   const methods = METHODS.filter((name) => given[name] !== undefined);
   if (methods.length > 1) throw usageFailure(`--${methods[0]} and --${methods[1]} exclude each other`);
+  const store = chooseStore(option("store"));
   const url = parseServerUrl(invocation.argument("url"));
   const { host, hostname, protocol } = new URL(url);
   if (protocol === "http:" && !LOOPBACK.has(hostname))
@@ -61,7 +68,7 @@ async function login(invocation: Invocation): Promise<void> {
   const caFile = option("ca-file") === undefined ? readContexts().contexts[name]?.caFile : resolve(option("ca-file") ?? "");
   trustAuthorities(caFile);
   const credential = await obtainCredential(url, invocation);
-  await writeCredential(name, credential);
+  await writeCredential(name, credential, store);
   const group = option("group");
   await changeContexts(({ contexts }) => ({
     current: name,

@@ -14,7 +14,7 @@ export function tokenOfContext(context: NamedContext): TokenSource {
     const { HOLT_TOKEN, HOLT_URL } = process.env;
     if (HOLT_TOKEN && HOLT_URL && parseServerUrl(HOLT_URL) === context.url) return { token: HOLT_TOKEN, expiry: undefined };
     if (context.name === undefined) throw signedOut(context);
-    const credential = readCredential(context.name);
+    const credential = await readCredential(context.name);
     if (credential === undefined) throw signedOut(context);
     return tokenFrom(usable(credential) ?? (await renewOnce(context.name, context)));
   };
@@ -23,7 +23,7 @@ export function tokenOfContext(context: NamedContext): TokenSource {
 /** Another process may have renewed it meanwhile. */
 async function renewOnce(name: string, context: NamedContext): Promise<AccessToken> {
   return withCredentialLock(async () => {
-    const credential = readCredential(name);
+    const credential = await readCredential(name);
     if (credential === undefined) throw signedOut(context);
     const current = usable(credential);
     if (current !== undefined) return current;
@@ -33,7 +33,7 @@ async function renewOnce(name: string, context: NamedContext): Promise<AccessTok
     return deferInterrupts(async () => {
       const { renew } = await import("./renew.ts");
       const renewed = await renew(credential, context.url);
-      saveCredential(name, renewed);
+      await saveCredential(name, renewed);
       return renewed.access;
     });
   });
