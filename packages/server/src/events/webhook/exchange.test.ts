@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { growth, MAX_LINEAR_GROWTH } from "../../../test/harness/cpu-cost.ts";
 import { decodeExchange, encodeExchange, MAX_RECORDED_BYTES } from "./exchange.ts";
 
 const answer = { url: "https://sink.example.com/", headers: {}, body: Buffer.alloc(0), token: "the-token" };
@@ -31,3 +32,10 @@ test("the recorded answer of a sink is bounded and can be stored", () => {
   assert.equal(bodyOf("a\0b"), "a\uFFFDb");
   assert.equal(decodeExchange(""), undefined);
 });
+
+for (const word of ["a", "password", "eyJ", "eyJaaaaaaaa.", '"', 'password="\\'])
+  test(`the answer of a sink that repeats ${word} is recorded in linear time`, () => {
+    const size = MAX_RECORDED_BYTES / 16;
+    const cost = growth(size, (bytes) => void encodeExchange({ ...answer, body: Buffer.alloc(bytes, word) }));
+    assert.ok(cost < MAX_LINEAR_GROWTH, `16 times the size costs ${cost} times as much`);
+  });
