@@ -8,7 +8,7 @@ let postgres: TestPostgres | undefined;
 
 /** Starts one PostgreSQL, and lets all processes share the compiled modules. Both cost seconds for each file otherwise. */
 export async function globalSetup(): Promise<void> {
-  process.env["NODE_COMPILE_CACHE"] = COMPILE_CACHE;
+  process.env.NODE_COMPILE_CACHE = COMPILE_CACHE;
   postgres = await startPostgres();
   process.env[SHARED_POSTGRES] = postgres.url;
 }

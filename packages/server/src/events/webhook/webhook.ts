@@ -63,7 +63,7 @@ export function createWebhook({ client, sign, clock, profile, issuer, timeoutMs 
         });
         const error = answer.status >= 200 && answer.status < 300 ? "" : `the sink answered with status ${answer.status}`;
         const retryAfterMs = parseRetryAfter(answer.headers["retry-after"], clock.now());
-        const token = (headers["Authorization"] ?? "").replace(/^Bearer /, "");
+        const token = (headers.Authorization ?? "").replace(/^Bearer /, "");
         return { status: answer.status, error, retryAfterMs, exchange: encodeExchange({ url: target.sink, ...answer, token }) };
       } catch (error) {
         if (error instanceof OutboundError && error.reason === "aborted") return undefined;
