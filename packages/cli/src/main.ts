@@ -7,8 +7,14 @@ const given = process.argv.slice(2);
 const line = given[0] === "help" ? [...given.slice(1), "--help"] : given;
 
 if (line.length === 1 && (line[0] === "--version" || line[0] === "-V" || line[0] === "version")) console.log(VERSION);
-else if (line[0] === "__complete") await (await import("./completion/complete.ts")).printCompletions(line.slice(1));
+else if (line[0] === "__complete") await complete(line.slice(1));
+else if (line[0] === "__complete-next") await complete([...line.slice(1), ""]);
 else process.exitCode = await run();
+
+async function complete(words: readonly string[]): Promise<void> {
+  const { printCompletions } = await import("./completion/complete.ts");
+  await printCompletions(words);
+}
 
 /** @returns the exit status */
 async function run(): Promise<number> {

@@ -1,10 +1,14 @@
 /** Completion, by the protocol of the scripts and in the shells that are installed. */
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { promisify } from "node:util";
+import { within } from "../../server/test/harness/wait.ts";
 import { type CommandLineWorld, PROGRAM, startCommandLineWorld } from "./harness.ts";
 
 const run = promisify(execFile);
@@ -38,6 +42,46 @@ describe("completion", () => {
     assert.deepEqual(await complete("iam", "groups", "get", "t"), ["team a"]);
     assert.deepEqual(await complete("grant", "--context", "test", world.owner.uid, "view"), ["viewer"]);
     assert.deepEqual(await complete("context", "use", "--context", "te"), ["test"]);
+  });
+
+  test("the word after a space is begun by a command of its own, for shells that drop empty arguments", async () => {
+    assert.equal(await world.holt.must(["__complete-next", "context"]), await world.holt.must(["__complete", "context", ""]));
+    assert.match(await world.holt.must(["__complete-next", "iam", "groups", "get"]), /^team a\t/m);
+  });
+
+  test("names cost one request for each kind of resource that fits", async () => {
+    const paths: string[] = [];
+    const server = createServer((request, response) => {
+      paths.push(new URL(request.url ?? "", "http://x").pathname);
+      response.end(JSON.stringify({ groups: [{ name: "team b" }], repos: [{ name: "team c" }] }));
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    try {
+      const env = { HOLT_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, HOLT_TOKEN: "t" };
+      const names = async (...words: string[]) => await world.holt.must(["__complete", ...words], { env });
+      assert.match(await names("iam", "groups", "get", "t"), /^team b\t/);
+      assert.deepEqual(paths, ["/iam/v2/groups"]);
+      assert.match(await names("images", "ls", "t"), /^team c\t/);
+      assert.deepEqual(paths, ["/iam/v2/groups", "/registry/v2/repos"]);
+    } finally {
+      server.close();
+    }
+  });
+
+  test("a server that does not answer in time completes nothing, without an error", async () => {
+    const server = createServer(() => {}).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    try {
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      for (const HOLT_COMPLETION_TIMEOUT of ["", "10ms", "soon"]) {
+        const env = { HOLT_URL: url, HOLT_TOKEN: "t", HOLT_COMPLETION_TIMEOUT };
+        const command = world.holt.start(["__complete", "iam", "groups", "get", ""], { env });
+        assert.deepEqual(await within(command.ended, command.stderr), { status: 0, stdout: "", stderr: "" });
+      }
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
   });
 
   test("a server that cannot be asked completes nothing, without an error", async () => {

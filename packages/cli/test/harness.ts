@@ -51,6 +51,8 @@ export async function createCommandLine(): Promise<CommandLine> {
     XDG_CONFIG_HOME: join(folder, "config"),
     // The keyring of the machine's user stays as it is.
     HOLT_CREDENTIAL_STORE: "file",
+    // The machine may be busy.
+    HOLT_COMPLETION_TIMEOUT: "60s",
     ...more,
   });
   function start(args: readonly string[], { env, input = "", cwd = folder }: RunOptions = {}): Running {

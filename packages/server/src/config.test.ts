@@ -218,7 +218,14 @@ describe("settings", () => {
 
   test("variables of the command line may be set in the shell that starts the server", () => {
     assert.equal(
-      problemOf({ HOLT_URL: "http://h", HOLT_TOKEN: "t", HOLT_CONTEXT: "c", HOLT_CONFIG_DIR: "/d", HOLT_CREDENTIAL_STORE: "file" }),
+      problemOf({
+        HOLT_URL: "http://h",
+        HOLT_TOKEN: "t",
+        HOLT_CONTEXT: "c",
+        HOLT_CONFIG_DIR: "/d",
+        HOLT_CREDENTIAL_STORE: "file",
+        HOLT_COMPLETION_TIMEOUT: "1s",
+      }),
       "",
     );
   });

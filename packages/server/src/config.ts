@@ -593,7 +593,14 @@ export function givenVariables(names: readonly string[], environment: Environmen
 }
 
 /** Variables of the command line (docs/cli.md), which may be set in the same shell. */
-const OF_COMMAND_LINE = new Set(["HOLT_CONFIG_DIR", "HOLT_CONTEXT", "HOLT_CREDENTIAL_STORE", "HOLT_TOKEN", "HOLT_URL"]);
+const OF_COMMAND_LINE = new Set([
+  "HOLT_COMPLETION_TIMEOUT",
+  "HOLT_CONFIG_DIR",
+  "HOLT_CONTEXT",
+  "HOLT_CREDENTIAL_STORE",
+  "HOLT_TOKEN",
+  "HOLT_URL",
+]);
 
 function unknownVariables(values: Environment): string[] {
   const known = new Set([...knownNames(names), CONFIG_FILE]);

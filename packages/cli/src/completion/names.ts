@@ -3,8 +3,10 @@ import { createRest } from "@holt/client/rest";
 import { tokenOfContext } from "../contexts/access-token.ts";
 import { readContexts, selectContext } from "../contexts/contexts.ts";
 import { kinds, type ListedKind, listedKinds, type ResourceKind } from "../names/kinds.ts";
+import { parseDuration } from "../output/human.ts";
 
-const MAX_WAIT_MS = 1000;
+/** Together with the start of Node, a Tab takes less than 300 ms. HOLT_COMPLETION_TIMEOUT is for servers that are far away. */
+const DEFAULT_WAIT_SECONDS = 0.2;
 const MAX_NAMES = "200";
 
 export function namesOfContexts(): string[] {
@@ -13,7 +15,12 @@ export function namesOfContexts(): string[] {
 
 export async function namesOfResources(kind: ResourceKind, contextName: string | undefined): Promise<{ text: string; help: string }[]> {
   const context = selectContext(contextName);
-  const rest = createRest({ baseUrl: context.url, token: tokenOfContext(context), timeoutMs: MAX_WAIT_MS, retry: { attempts: 1 } });
+  const rest = createRest({
+    baseUrl: context.url,
+    token: tokenOfContext(context),
+    timeoutMs: waitSeconds() * 1000,
+    retry: { attempts: 1 },
+  });
   const read = async (listed: ListedKind) => {
     const { path, items, label } = kinds[listed];
     const answer = (await rest.call({ method: "GET", path, query: { page_size: MAX_NAMES } })) as Record<string, { name: string }[]>;
@@ -21,4 +28,9 @@ export async function namesOfResources(kind: ResourceKind, contextName: string |
   };
   const found = (await Promise.all(listedKinds(kind).map(read))).flat();
   return [...new Map(found.map((candidate) => [candidate.text, candidate])).values()];
+}
+
+/** Completion never fails, so a value that cannot be read counts as none. */
+function waitSeconds(): number {
+  return parseDuration(process.env.HOLT_COMPLETION_TIMEOUT ?? "") || DEFAULT_WAIT_SECONDS;
 }

@@ -32,14 +32,17 @@ end
 complete -c holt -f -a '(__holt_complete)'
 `;
 
+/** PowerShell up to 7.2 drops empty arguments, so a command of its own begins the next word. */
 const powershell = `Register-ArgumentCompleter -Native -CommandName holt -ScriptBlock {
   param($begun, $line, $cursor)
-  $words = @($line.CommandElements | Select-Object -Skip 1 | ForEach-Object { $_.ToString() })
-  if ($begun -eq '') { $words += '' }
-  holt __complete @words 2>$null | ForEach-Object {
+  $words = @($line.CommandElements | Select-Object -Skip 1 | Where-Object { $_.Extent.StartOffset -lt $cursor } | ForEach-Object {
+    if ($_ -is [System.Management.Automation.Language.StringConstantExpressionAst]) { $_.Value } else { $_.ToString() }
+  })
+  $complete = if ($begun -eq '') { '__complete-next' } else { '__complete' }
+  holt $complete @words 2>$null | ForEach-Object {
     $text, $help = $_ -split "\`t", 2
     $shown = if ($help) { $help } else { $text }
-    $quoted = if ($text -match '\\s') { "'$text'" } else { $text }
+    $quoted = if ($text -match '^[\\w./:=+-]+$') { $text } else { "'" + ($text -replace "'", "''") + "'" }
     [System.Management.Automation.CompletionResult]::new($quoted, $text, 'ParameterValue', $shown)
   }
 }

@@ -58,7 +58,7 @@ describe("the shell blocks of the documents", { skip: isRunnable ? false : "bash
         "PORT=9000": `PORT=${receiverPort}`,
       },
     };
-    env = { PATH: process.env.PATH ?? "", HOME: join(folder, "home"), ...settings };
+    env = { PATH: process.env.PATH ?? "", HOME: join(folder, "home"), HOLT_CREDENTIAL_STORE: "file", ...settings };
     await run("README.md", { exportsTo: "first-steps" });
     await pushFirstImage(server.baseUrl, await printedToken({ ...settings, HOLT_DATA_DIR: dataDir }));
   });
