@@ -7,6 +7,7 @@ import { servicesOfHolt, servicesV1, servicesV2 } from "../packages/client/src/s
 /** Domain and name of the resources that Holt adds to the contract. Those that are not listed belong to iam. */
 const placesOfHolt = {
   access: ["iam", "access"],
+  accountLinks: ["iam", "accountLinks"],
   accounts: ["iam", "accounts"],
   advisoryMirrors: ["vulnerabilities", "mirrors"],
   advisoryPreviews: ["vulnerabilities", "previews"],

@@ -1,6 +1,7 @@
 // Lists the services of the contract, its annotations, and the names and bits of capabilities. Messages are imported from gen/ directly.
 import { type DescEnumValue, type DescService, getOption } from "@bufbuild/protobuf";
 import { AccessService } from "./gen/holt/v1/access_pb.ts";
+import { AccountLinksService } from "./gen/holt/v1/account_links_pb.ts";
 import { AccountsService } from "./gen/holt/v1/accounts_pb.ts";
 import { AdvisoryMirrorsService } from "./gen/holt/v1/advisory_mirrors_pb.ts";
 import { AdvisoryPreviewsService } from "./gen/holt/v1/advisory_previews_pb.ts";
@@ -138,6 +139,7 @@ export const services: readonly DescService[] = [
   RegistryV1,
   VulnerabilitiesV1,
   AccessService,
+  AccountLinksService,
   AccountsService,
   DeliveriesService,
   EndOfLifeService,

@@ -1,5 +1,6 @@
 /** Every service of the contract by version, domain and resource. The methods come from the descriptors. */
 import { AccessService } from "@holt/api/gen/holt/v1/access_pb.ts";
+import { AccountLinksService } from "@holt/api/gen/holt/v1/account_links_pb.ts";
 import { AccountsService } from "@holt/api/gen/holt/v1/accounts_pb.ts";
 import { AdvisoryMirrorsService } from "@holt/api/gen/holt/v1/advisory_mirrors_pb.ts";
 import { AdvisoryPreviewsService } from "@holt/api/gen/holt/v1/advisory_previews_pb.ts";
@@ -138,6 +139,7 @@ export const servicesV1 = {
 /** Holt's own services. */
 export const servicesOfHolt = {
   access: AccessService,
+  accountLinks: AccountLinksService,
   accounts: AccountsService,
   advisoryMirrors: AdvisoryMirrorsService,
   advisoryPreviews: AdvisoryPreviewsService,

@@ -21,6 +21,7 @@ import { publicContent } from "./migrations/043-public-content.ts";
 import { signInSettings } from "./migrations/044-sign-in-settings.ts";
 import { searchIndexes } from "./migrations/047-search-indexes.ts";
 import { organizationLimits } from "./migrations/048-organization-limits.ts";
+import { accountLinks } from "./migrations/049-account-links.ts";
 import "./tables.ts";
 
 const ofGroup = ({ uid }: { uid: string }) => ({ subject: uid, group: uid });
@@ -56,6 +57,7 @@ export const iamDomain: Domain = {
     signInSettings,
     searchIndexes,
     organizationLimits,
+    accountLinks,
   ],
   search: [
     { kind: SearchHit_Kind.GROUP, capability: Capability.CAP_IAM_GROUPS_LIST, table: "group", column: "name" },
@@ -89,6 +91,7 @@ export const iamDomain: Domain = {
       { table: "membership", column: "org_uid" },
       { table: "mail", column: "org_uid" },
       { table: "sign_in_settings", column: "org_uid" },
+      { table: "account_link", column: "org_uid" },
       { table: "organization_limit", column: "org_uid" },
     ],
   },
@@ -133,6 +136,10 @@ export const iamDomain: Domain = {
     "holt.v1.Session": ({ uid, organization: group }: { uid: string; organization: string }) => ({ subject: uid, group }),
     "holt.v1.EndSessionsResponse": ({ identityUid, organization: group }: { identityUid: string; organization: string }) => ({
       subject: identityUid,
+      group,
+    }),
+    "holt.v1.AccountLink": ({ identityUid: subject, organizationUid: group }: { identityUid: string; organizationUid: string }) => ({
+      subject,
       group,
     }),
     "holt.v1.Account": ofPerson,

@@ -9,6 +9,7 @@ import { createPasswordHashes } from "./accounts/password-hash.ts";
 import { createWebauthn } from "./accounts/webauthn.ts";
 import { accessService } from "./api/access.ts";
 import { accountAssociationsService } from "./api/account-associations.ts";
+import { accountLinksService } from "./api/account-links.ts";
 import { accountsService } from "./api/accounts.ts";
 import { type AuthCollaborators, authService } from "./api/auth.ts";
 import { expiring } from "./api/expiring.ts";
@@ -208,6 +209,7 @@ function serveIam(platform: Platform, iam: Iam & IamParts, settings: IamSettings
       authService(collaborators),
       securityTokenService(collaborators),
       accessService(collaborators),
+      accountLinksService(collaborators),
       accountsService(collaborators),
       membershipsService(collaborators),
       pullTokensService(collaborators),

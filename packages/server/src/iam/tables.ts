@@ -30,6 +30,7 @@ declare module "../db/schema.ts" {
     passkey: PasskeyTable;
     recovery_code: RecoveryCodeTable;
     recovery_link: RecoveryLinkTable;
+    account_link: AccountLinkTable;
   }
 }
 
@@ -126,6 +127,7 @@ export interface SignInSettingsTable {
   forbids_local_accounts: number;
   requires_second_factor: number;
   requires_own_provider: number;
+  allows_account_links: number;
   display_name: string;
   /** The media type; empty without a logo. */
   logo_type: string;
@@ -326,4 +328,20 @@ export interface RecoveryLinkTable {
 export interface PublicContentTable extends ResourceTable {
   /** The capabilities that everybody has there, as in `role`. */
   capabilities: string;
+}
+
+/** A person of an organization's identity provider who signs in as a local account, in that organization only. */
+export interface AccountLinkTable {
+  /** Below the organization. */
+  uid: string;
+  org_uid: string;
+  /** The identity of the local account. */
+  identity_uid: string;
+  /** The identity that the person has at the provider's issuer. */
+  linked_uid: string;
+  /** The identity provider that proved the identity. */
+  idp_uid: string;
+  /** Address or name of the person at the provider. */
+  name: string;
+  create_time: string;
 }

@@ -3,9 +3,9 @@
  * of the login.
  */
 
-import { findAccount } from "../iam/accounts/account-record.ts";
-import { findIdentityProvider, type IdentityProviderRecord } from "../iam/identities/identity-provider-record.ts";
-import { type Membership, memberAccount, operatorAccount, type PersonAccount } from "../iam/identities/person-account.ts";
+import { resolveLinkedAccount } from "../iam/accounts/account-links.ts";
+import { linkName } from "../iam/accounts/link-account.ts";
+import { memberAccount, operatorAccount, type PersonAccount } from "../iam/identities/person-account.ts";
 import { isSharedIssuer, type UserLogins } from "../iam/identities/user-login.ts";
 import { describeInvite } from "../iam/joining/invites.ts";
 import { redeemerFromAccount } from "../iam/joining/register.ts";
@@ -15,12 +15,14 @@ import type { LoginClient } from "../iam/sessions/login-session.ts";
 import { type Claims, normalizeIssuer, stringClaim } from "../iam/tokens/jwt.ts";
 import type { Log } from "../lib/log.ts";
 import type { AccountForm, OfferAccounts } from "./accounts/account-form.ts";
+import type { AccountStep, OpenAccount } from "./accounts/account-step.ts";
 import { catchRefusal } from "./catch-refusal.ts";
 import { decideDevice, findDevice, formatUserCode, type WaitingDevice } from "./device.ts";
 import { type FinishedSignIn, type FinishOptions, finish } from "./finish.ts";
 import { programKey } from "./known-programs.ts";
 import { type AcceptanceParts, acceptOffer, findOffers, type MembershipOffer } from "./membership-offers.ts";
 import { insertPending, randomSecret, takePending } from "./pending.ts";
+import { type PendingAccount, pendingAccount, restoreAccount } from "./pending-account.ts";
 import type { ChosenProvider, ProviderChoice, Providers } from "./providers.ts";
 import { SignInRefusal } from "./refusal.ts";
 import { parseRequestedProvider, parseSignInRequest, type RequestedProvider, type SignInRequest } from "./request.ts";
@@ -57,6 +59,8 @@ export type SignInResult =
   | (FinishedSignIn & { readonly offers?: OfferedMemberships | undefined })
   /** The person has joined an organization after the sign-in. */
   | { readonly kind: "joined"; readonly name: string; readonly offers: OfferedMemberships | undefined }
+  /** Asks whether to link the open account with the person who has signed in at a provider. */
+  | { readonly kind: "ask-link"; readonly handle: string; readonly person: string }
   | { readonly kind: "declined" }
   | { readonly kind: "refused"; readonly refusal: SignInRefusal };
 
@@ -101,6 +105,8 @@ export interface SignIn {
   continueAs(account: PersonAccount, request: SignInRequest, by: ReturningBrowser): Promise<SignInResult>;
   /** Lets the person choose again how to sign in. */
   chooseAgain(then: { readonly request: SignInRequest; readonly query: string }, accounts: AccountForm): Promise<SignInResult>;
+  /** Sends a person to an organization's provider, to link the open account with the person there. @throws SignInRefusal */
+  beginLink(link: OpenAccount, provider: string, by: Beginner): Promise<SignInResult>;
   /** Joins one of the organizations that the page has offered. */
   join(handle: string, organization: string, browser: string | undefined): Promise<SignInResult>;
 }
@@ -128,12 +134,8 @@ interface PendingAtProvider {
   readonly clientId: string;
   /** Stored under this name. */
   readonly ties: AuthorizationChecks;
-}
-
-/** The account without the database record of its provider. */
-interface PendingAccount {
-  readonly account: Omit<PersonAccount, "member">;
-  readonly member: PendingMember | undefined;
+  /** The local account that the person links with the provider's; left out where the person signs in. */
+  readonly link?: OpenAccount;
 }
 
 interface PendingQuestion extends PendingAccount {
@@ -144,18 +146,9 @@ interface PendingOffer extends PendingAccount {
   readonly organizations: readonly MembershipOffer[];
 }
 
-/** A membership, with the version of the provider's settings that it was read under. */
-interface PendingMember extends Pick<Membership, "externalId" | "groups">, Pick<IdentityProviderRecord, "version"> {
-  /** Uid of the identity provider. */
-  readonly provider: string;
-}
-
 const LOST_SIGN_IN =
   "This browser did not begin this sign-in, or the sign-in took too long or is already finished. " +
   "Start again from where you began, in this same browser, and allow cookies of this site.";
-
-const CHANGED_ACCOUNT = "Your account has changed since you signed in. Sign in again.";
-const CHANGED_PROVIDER = "Your organization has changed its sign-in in the meantime. Start again from where you began.";
 
 const LOST_OFFER = "This page is too old, or was answered already. Open /oauth and sign in again: then it offers what is left to join.";
 const DECLINED_INVITE = "You chose not to join, so you are not signed in. Start again without the invite.";
@@ -192,12 +185,20 @@ export function createSignIn(options: SignInOptions): SignIn {
       const problem = isNamed ? unknownProvider(way) : undefined;
       return { kind: "choose", offer, request, problem, accounts, query: query.toString() };
     }
-    const { browser, remoteAddress } = by;
+    return leave(chosen, { request }, by);
+  }
+
+  /** Sends the browser to the provider. */
+  async function leave(
+    chosen: ChosenProvider,
+    then: Pick<PendingAtProvider, "request" | "link">,
+    { browser, remoteAddress }: Beginner,
+  ): Promise<SignInResult> {
     limit.take(remoteAddress);
     const checks = { state: randomSecret(), nonce: randomSecret(), verifier: randomSecret() };
     const url = await upstreams.begin(chosen.upstream, checks);
     const { issuer, clientId } = chosen.upstream;
-    const content: PendingAtProvider = { request, provider: chosen.record?.uid ?? "", issuer, clientId, ties: checks };
+    const content: PendingAtProvider = { ...then, provider: chosen.record?.uid ?? "", issuer, clientId, ties: checks };
     await store.transaction((db) => insertPending(db, { handle: checks.state, browser, stage: "upstream", content }, clock.now(), secrets));
     return { kind: "leave", url };
   }
@@ -257,15 +258,11 @@ export function createSignIn(options: SignInOptions): SignIn {
     return { kind: "ask", handle, question, returnUrl: goal.kind === "program" ? goal.returnUrl : undefined };
   }
 
-  async function restore({ account, member }: PendingAccount): Promise<PersonAccount> {
-    const { identityUid, accountVersion } = account;
-    if (accountVersion !== undefined && (await findAccount(store.reader, identityUid))?.update_time !== accountVersion)
-      throw new SignInRefusal(400, CHANGED_ACCOUNT);
-    if (member === undefined) return { ...account, member: undefined };
-    const provider = await findIdentityProvider(store.reader, member.provider);
-    // The provider may have changed while the page was open, and other settings read other groups from a token.
-    if (provider?.version !== member.version) throw new SignInRefusal(400, CHANGED_PROVIDER);
-    return { ...account, member: { provider, externalId: member.externalId, groups: member.groups } };
+  async function askToLink(account: OpenAccount, person: PersonAccount, browser: string): Promise<SignInResult> {
+    const handle = randomSecret();
+    const content: AccountStep = { kind: "link", request: undefined, query: "", account, person: pendingAccount(person) };
+    await store.transaction((db) => insertPending(db, { handle, browser, stage: "account", content }, clock.now(), secrets));
+    return { kind: "ask-link", handle, person: linkName(person) };
   }
 
   function take<T>(stage: SignInTable["stage"], handle: string, browser: string | undefined): Promise<T | undefined> {
@@ -295,7 +292,9 @@ export function createSignIn(options: SignInOptions): SignIn {
           const { request, ties: checks, issuer, clientId } = pending;
           if (chosen?.upstream.issuer !== issuer || chosen.upstream.clientId !== clientId) throw new SignInRefusal(400, LOST_SIGN_IN);
           const account = await accountFromClaims(await upstreams.finish(chosen.upstream, query, checks), chosen);
-          return mustAsk(request, account, programs) ? ask(request, account, browser) : complete(request, account, { browser, client });
+          if (pending.link !== undefined) return askToLink(pending.link, account, browser);
+          const signedIn = await resolveLinkedAccount(store.reader, account);
+          return mustAsk(request, signedIn, programs) ? ask(request, signedIn, browser) : complete(request, signedIn, { browser, client });
         },
       );
     },
@@ -311,7 +310,7 @@ export function createSignIn(options: SignInOptions): SignIn {
           const { request } = pending;
           const { goal } = request;
           if (isYes) {
-            const finished = await complete(request, await restore(pending), { browser, client });
+            const finished = await complete(request, await restoreAccount(store.reader, pending), { browser, client });
             const isProgram = finished.kind === "return" && goal.kind === "program";
             return isProgram ? { ...finished, program: programKey(goal, pending.account.identityUid) } : finished;
           }
@@ -329,6 +328,13 @@ export function createSignIn(options: SignInOptions): SignIn {
       return { kind: "choose", offer: await providers.offer(store.reader), ...then, problem: undefined, accounts };
     },
 
+    async beginLink(link, provider, by) {
+      const chosen = await providers.find(store.reader, provider);
+      if (chosen?.record === undefined)
+        throw new SignInRefusal(400, "Your organization has removed this provider. Open your account again.");
+      return leave(chosen, { request: parseSignInRequest(new URLSearchParams()), link }, by);
+    },
+
     join(handle, organization, browser) {
       return catchRefusal<SignInResult>(
         log,
@@ -337,7 +343,7 @@ export function createSignIn(options: SignInOptions): SignIn {
           const pending = await take<PendingOffer>("offer", handle, browser);
           const offered = pending?.organizations.find(({ uid }) => uid === organization);
           if (pending === undefined || offered === undefined || browser === undefined) throw new SignInRefusal(400, LOST_OFFER);
-          const account = await restore(pending);
+          const account = await restoreAccount(store.reader, pending);
           if (!(await acceptOffer(account, organization, clock.now(), options))) throw new SignInRefusal(400, LOST_OFFER);
           log.info({ identity: account.identityUid, organization }, "a person joined an organization");
           return { kind: "joined", name: offered.name, offers: await offer(account, browser) };
@@ -345,14 +351,6 @@ export function createSignIn(options: SignInOptions): SignIn {
       );
     },
   };
-}
-
-function pendingAccount({ member, ...account }: PersonAccount): PendingAccount {
-  return { account, member: member && pendingMember(member) };
-}
-
-function pendingMember({ provider: { uid: provider, version }, externalId, groups }: Membership): PendingMember {
-  return { provider, version, externalId, groups };
 }
 
 /** An invite, a recipient elsewhere, and a program that the person has not confirmed in this browser need an answer. */

@@ -2,6 +2,7 @@
 import type { DescMethodUnary, JsonObject } from "@bufbuild/protobuf";
 import { capabilityName } from "@holt/api";
 import { AccessService } from "@holt/api/gen/holt/v1/access_pb.ts";
+import { AccountLinksService } from "@holt/api/gen/holt/v1/account_links_pb.ts";
 import { AccountsService } from "@holt/api/gen/holt/v1/accounts_pb.ts";
 import { AttentionService } from "@holt/api/gen/holt/v1/attention_pb.ts";
 import { MembershipsService } from "@holt/api/gen/holt/v1/memberships_pb.ts";
@@ -47,7 +48,7 @@ import { publicContent } from "../../src/iam/public-content/public-content-resou
 import { pullTokens } from "../../src/iam/pull-tokens/pull-token-resource.ts";
 import { signatureIdentities } from "../../src/iam/signers/signature-identity.ts";
 import { Code } from "../../src/lib/errors.ts";
-import { isAtOrBelow, parentOf, rootOf, uidFromText } from "../../src/lib/uid.ts";
+import { isAtOrBelow, newUid, parentOf, rootOf, uidFromText } from "../../src/lib/uid.ts";
 import { builtInRole, createServicePrincipal, providerIn, unreachableOidc } from "../harness/iam/iam.ts";
 import { addLocalAccount, LOCAL_PASSWORD } from "../harness/iam/local-account.ts";
 import { parse, textOf } from "../harness/json.ts";
@@ -492,6 +493,19 @@ function membershipCall(method: DescMethodUnary, ofBinding = false): OperationSa
   };
 }
 
+/** @returns the uid of the link */
+async function addAccountLink(world: World, identityUid: string): Promise<string> {
+  const uid = newUid(world.orgUid);
+  const row = { uid, org_uid: world.orgUid, identity_uid: identityUid, linked_uid: uidFromText(uid), idp_uid: uid, name: "ann" };
+  await world.store.transaction((db) =>
+    db
+      .insertInto("account_link")
+      .values({ ...row, create_time: world.clock.now().toISOString() })
+      .execute(),
+  );
+  return uid;
+}
+
 /** A user ends sessions of its own. */
 function sessionCall(method: DescMethodUnary, answer: 0 | Code): OperationSample {
   const isOne = method === SessionsService.method.endSession;
@@ -558,6 +572,20 @@ export const operationSamples: readonly OperationSample[] = [
   ownAccountCall(AccountsService.method.removePasskey, (uid) => ({ uid })),
   ownAccountCall(AccountsService.method.changePassword, () => ({ password: LOCAL_PASSWORD, newPassword: "another staple of a horse" })),
   ownAccountCall(AccountsService.method.regenerateRecoveryCodes, () => ({ password: LOCAL_PASSWORD })),
+  { method: AccountLinksService.method.listAccountLinks, answer: 0 },
+  {
+    method: AccountLinksService.method.removeAccountLink,
+    answer: Code.NOT_FOUND,
+    event: {
+      succeeding: async (world) => {
+        const user = await world.user();
+        await addLocalAccount(world, user.uid);
+        const uid = await addAccountLink(world, user.uid);
+        return { request: { uid }, subject: () => user.uid, group: () => world.orgUid, token: user.token, actor: user.uid };
+      },
+      failing: async (world) => ({ uid: `${world.orgUid}/0123456789abcdef` }),
+    },
+  },
   managedAccountCall(AccountsService.method.createAccountRecovery),
   managedAccountCall(AccountsService.method.disableAccount),
   managedAccountCall(AccountsService.method.enableAccount, true),

@@ -17,7 +17,9 @@ export type AccountEventName =
   | "recovery_code_used"
   | "recovery_created"
   | "recovered"
-  | "sessions_ended";
+  | "sessions_ended"
+  | "linked"
+  | "unlinked";
 
 export interface AccountEvent {
   readonly name: AccountEventName;
@@ -26,6 +28,8 @@ export interface AccountEvent {
   readonly body?: Readonly<Record<string, unknown>>;
   /** One sentence to mail to the person; without it, no mail is sent. */
   readonly notice?: string;
+  /** Uids of the only organizations that hear of the change; by default all that the person has joined. */
+  readonly groups?: readonly string[];
   /** Uid of the identity that makes the change; by default the person of the account. */
   readonly actor?: string;
   readonly now: Date;
@@ -42,19 +46,10 @@ const MAX_ORGANIZATIONS = 100;
 /** Every organization that the person has joined hears of the change; without one, the event is about no group. */
 export async function appendAccountEvent(
   db: WriteDb,
-  { name, identityUid, body = {}, notice, actor = identityUid, now }: AccountEvent,
+  { name, identityUid, body = {}, notice, actor = identityUid, groups, now }: AccountEvent,
   { names, mailer }: AccountEventParts,
 ): Promise<void> {
-  const joined = await db
-    .selectFrom("membership")
-    .select("org_uid")
-    .where("identity_uid", "=", identityUid)
-    .where("state", "=", "joined")
-    .orderBy("org_uid")
-    .limit(MAX_ORGANIZATIONS)
-    .execute();
-  const groups = joined.length === 0 ? [""] : joined.map(({ org_uid }) => org_uid);
-  const events = groups.map((group) => ({
+  const events = (groups ?? (await joinedOrganizations(db, identityUid))).map((group) => ({
     type: `api.holt.account.${name}.v1`,
     source: `${names.baseUrl}/holt/v1/accounts`,
     subject: identityUid,
@@ -66,4 +61,17 @@ export async function appendAccountEvent(
   }));
   await appendPlainEvents(db, events, names);
   if (notice !== undefined) await mailAccountNotice(db, { identityUid, event: notice, now }, { mailer, baseUrl: names.baseUrl });
+}
+
+/** One empty uid if the person has joined none: then only the person and the operator hear of the change. */
+async function joinedOrganizations(db: WriteDb, identityUid: string): Promise<string[]> {
+  const joined = await db
+    .selectFrom("membership")
+    .select("org_uid")
+    .where("identity_uid", "=", identityUid)
+    .where("state", "=", "joined")
+    .orderBy("org_uid")
+    .limit(MAX_ORGANIZATIONS)
+    .execute();
+  return joined.length === 0 ? [""] : joined.map(({ org_uid }) => org_uid);
 }

@@ -112,6 +112,7 @@ function rowFromMessage(settings: SignInSettings): Omit<SignInSettingsTable, "lo
     forbids_local_accounts: Number(settings.localAccountsForbidden),
     requires_second_factor: Number(settings.secondFactorRequired),
     requires_own_provider: Number(settings.ownProviderRequired),
+    allows_account_links: Number(settings.accountLinksAllowed),
     display_name: settings.displayName,
   };
 }
@@ -122,6 +123,7 @@ function messageFromRow(row: SignInSettingsTable, baseUrl: string): SignInSettin
     localAccountsForbidden: row.forbids_local_accounts === 1,
     secondFactorRequired: row.requires_second_factor === 1,
     ownProviderRequired: row.requires_own_provider === 1,
+    accountLinksAllowed: row.allows_account_links === 1,
     displayName: row.display_name,
     logoUri: row.logo === "" ? "" : `${baseUrl}${logoPath(row.org_uid, row.logo)}`,
   });

@@ -7,6 +7,7 @@ import type { ProviderSession } from "../../access/principal.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { isCleanText } from "../../lib/clean-text.ts";
 import { permissionDenied } from "../../lib/errors.ts";
+import { assertStillLinked } from "../accounts/account-links.ts";
 import type { Grants } from "../grants/grants.ts";
 import { bindOnce, lockRole } from "../joining/invites.ts";
 import { join, recordSignIn } from "../joining/membership.ts";
@@ -16,11 +17,13 @@ import { createMappedSession } from "./session-mappings.ts";
 
 /**
  * Call it in the transaction of every login, once the identity exists.
- * @throws PERMISSION_DENIED if the organization's directory deactivated the person
+ * @throws PERMISSION_DENIED if the organization's directory deactivated the person; UNAUTHENTICATED if the person was
+ * linked with another account meanwhile
  */
 export async function recordMembership(db: WriteDb, account: PersonAccount, now: Date, grants: Grants): Promise<void> {
   const { identityUid, member } = account;
   if (member === undefined) return;
+  await assertStillLinked(db, account);
   const { provider, externalId } = member;
   const linked = await linkScimUser(db, grants, { idpUid: provider.uid, identityUid, externalId, now });
   if (linked === "deactivated") throw deactivatedAccount();

@@ -4,6 +4,7 @@
  */
 import type { ReadDb, Store } from "../../db/store.ts";
 import { Code, HoltError, invalidArgument, unauthenticated } from "../../lib/errors.ts";
+import { resolveLinkedAccount } from "../accounts/account-links.ts";
 import type { Grants } from "../grants/grants.ts";
 import { audienceForms } from "../tokens/audience.ts";
 import { claimMismatch } from "../tokens/claim-match.ts";
@@ -77,7 +78,7 @@ export function createUserLogins({ store, grants, jwks, issuer, clientIds, userI
     if (provider !== undefined) {
       const context = { issuer: token.issuer, subject, audience: provider.clientId };
       const isShared = isTrusted || (await isSharedIssuer(db, provider, logins));
-      return memberAccount(claims, context, provider, { isPresented: true, isShared });
+      return resolveLinkedAccount(db, memberAccount(claims, context, provider, { isPresented: true, isShared }));
     }
     if (!isOperators) throw unauthenticated("the token is for another audience, or was issued to another client");
     return operatorAccount(claims, { issuer: token.issuer, subject, audience: ours });
@@ -102,7 +103,8 @@ export function createUserLogins({ store, grants, jwks, issuer, clientIds, userI
     },
     async loginAs(token, { identityUid, providerUid }, now, db) {
       const login = claimedIdentityUid(token) === identityUid ? await signIn(token, providerUid, now, db) : undefined;
-      if (login === undefined) throw claimMismatch("iss");
+      // A person who is linked with another account has to name that one.
+      if (login?.identityUid !== identityUid) throw claimMismatch("iss");
       return { ...login, kind: "assumed" };
     },
   };

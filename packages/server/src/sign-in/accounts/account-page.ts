@@ -1,6 +1,7 @@
 /** Shows a person the own account, and changes its ways to sign in. Only a person who has just signed in gets here. */
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { type AccountEvent, appendAccountEvent } from "../../iam/accounts/account-events.ts";
+import { deleteLink, findLinkableProviders, findLinks, type LinkableProvider, type NamedLink } from "../../iam/accounts/account-links.ts";
 import { NOTICES } from "../../iam/accounts/account-notices.ts";
 import { accountVersion, findAccount, type LocalAccount, lockAccount, updateAccount } from "../../iam/accounts/account-record.ts";
 import { endSessions } from "../../iam/accounts/credentials.ts";
@@ -10,6 +11,7 @@ import { countRecoveryCodes, replaceRecoveryCodes } from "../../iam/accounts/rec
 import { HoltError } from "../../lib/errors.ts";
 import { randomSecret } from "../pending.ts";
 import { refusalFrom, SignInRefusal } from "../refusal.ts";
+import type { Beginner, SignInResult } from "../sign-in.ts";
 import { passkeyName, readSetUpFields } from "./account-form-fields.ts";
 import type { AccountParts } from "./account-parts.ts";
 import type { AccountStep, Continuation, OpenAccount } from "./account-step.ts";
@@ -25,6 +27,10 @@ export interface AccountPage {
   readonly codesLeft: number;
   /** Options for another passkey; undefined if browsers offer none here. */
   readonly passkeyOptions: object | undefined;
+  /** Sign-ins of organizations that are linked with the account. */
+  readonly links: readonly NamedLink[];
+  /** Providers that the account can be linked with. */
+  readonly linkable: readonly LinkableProvider[];
   /** Whether a mail can confirm the address. */
   readonly canConfirm: boolean;
   /** Message about the last change. */
@@ -45,7 +51,7 @@ export interface AccountPages {
     step: ManageStep,
     form: URLSearchParams,
     by: { readonly browser: string; readonly remoteAddress: string | undefined },
-  ): Promise<AccountPage | AppPage | CodesPage>;
+  ): Promise<AccountPage | AppPage | CodesPage | SignInResult>;
 }
 
 const CLOSED = "Your account has changed in the meantime, or is disabled. Sign in again.";
@@ -74,8 +80,10 @@ export function createAccountPages(parts: AccountParts, setUps: SetUp): AccountP
     const passkeyOptions = webauthn.isPossible ? webauthn.creationOptions(owner, challenge, passkeys) : undefined;
     const codesLeft = await countRecoveryCodes(store.reader, identityUid);
     const canConfirm = parts.mailer.isConfigured && account.email !== "" && account.email_verified_time === null;
+    const links = await findLinks(store.reader, identityUid);
+    const linkable = await findLinkableProviders(store.reader, identityUid);
     const { notice, problem } = said;
-    return { kind: "manage", handle, account, passkeys, codesLeft, canConfirm, passkeyOptions, notice, problem };
+    return { kind: "manage", handle, account, passkeys, codesLeft, links, linkable, canConfirm, passkeyOptions, notice, problem };
   }
 
   /** Runs a change of an account that nobody has changed since its page was shown. */
@@ -123,6 +131,24 @@ export function createAccountPages(parts: AccountParts, setUps: SetUp): AccountP
     return "The mail is on its way. Open the link in it.";
   }
 
+  async function beginLink({ account }: ManageStep, provider: string, by: Beginner): Promise<SignInResult> {
+    const linkable = await findLinkableProviders(store.reader, account.identityUid);
+    if (!linkable.some(({ uid }) => uid === provider)) throw new SignInRefusal(400, "Your organization does not allow this link any more.");
+    return parts.signIn.beginLink(account, provider, by);
+  }
+
+  async function removeLink({ account }: ManageStep, uid: string): Promise<string> {
+    const { identityUid } = account;
+    await changing(account, undefined, async (db) => {
+      const own = (await findLinks(db, identityUid)).find((link) => link.uid === uid);
+      const link = own && (await deleteLink(db, uid, parts.grants));
+      if (link === undefined) throw new SignInRefusal(400, "This link was removed already.");
+      const body = { link_uid: uid, organization_uid: link.org_uid, linked_identity_uid: link.linked_uid };
+      await appendAccountEvent(db, { name: "unlinked", identityUid, body, groups: [link.org_uid], now: clock.now() }, parts);
+    });
+    return "The link was removed.";
+  }
+
   /** @returns what was done */
   async function changeAtOnce(action: string, step: ManageStep, form: URLSearchParams): Promise<string> {
     const { account } = step;
@@ -139,6 +165,8 @@ export function createAccountPages(parts: AccountParts, setUps: SetUp): AccountP
       case "remove-passkey":
         await changing(account, { name: "passkey_removed", notice: NOTICES.passkeyRemoved }, (db) => removePasskey(db, key));
         return "The passkey was removed.";
+      case "remove-link":
+        return removeLink(step, form.get("link") ?? "");
       case "remove-password":
         return removePassword(step);
       case "end-sessions":
@@ -168,6 +196,7 @@ export function createAccountPages(parts: AccountParts, setUps: SetUp): AccountP
           const person = { identityUid, version: await accountVersion(store.reader, identityUid) };
           return { kind: "codes", handle: await steps.store({ kind: "continue", ...TO_PAGE, ...person }, browser), codes };
         }
+        if (action === "link") return await beginLink(step, form.get("provider") ?? "", { browser, remoteAddress });
         if (action !== "password") return await show(identityUid, browser, { notice: await changeAtOnce(action, step, form) });
         const chosen = await changePassword(step, form, remoteAddress);
         if (chosen.kind === "app") return await setUps.askForApp({ ...TO_PAGE, ...chosen }, browser);

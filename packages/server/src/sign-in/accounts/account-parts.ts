@@ -1,6 +1,7 @@
 /** The parts that the pages of local accounts are composed of. */
 import type { Store } from "../../db/store.ts";
 import type { LocalAccounts } from "../../iam/accounts/local-accounts.ts";
+import type { Grants } from "../../iam/grants/grants.ts";
 import type { Registrations } from "../../iam/joining/register.ts";
 import type { Secrets } from "../../iam/secrets/secrets.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -19,6 +20,7 @@ export interface AccountParts {
   readonly secrets: Secrets;
   readonly names: EventNames;
   readonly mailer: Mailer;
+  readonly grants: Grants;
   readonly baseUrl: string;
   readonly limit: StartLimit;
   readonly steps: AccountSteps;

@@ -12,6 +12,7 @@ import type { SetUpFields } from "./account-form-fields.ts";
 import { type AccountPage, type AccountPages, type CodesPage, findOpenAccount } from "./account-page.ts";
 import type { AccountParts } from "./account-parts.ts";
 import type { AccountStep, Continuation, ProvenPerson, SetUpTarget } from "./account-step.ts";
+import { linkSignedInPerson } from "./link-step.ts";
 import type { AppPage, SetUp, SetUpPage } from "./set-up.ts";
 import { newAccountTarget, recoveryTarget } from "./set-up-target.ts";
 
@@ -53,6 +54,8 @@ export interface AccountSignIn {
   confirmApp(handle: string, code: string, by: AccountBrowser): Promise<AccountResult>;
   /** Goes on when the person has kept the recovery codes. */
   proceed(handle: string, by: AccountBrowser): Promise<AccountResult>;
+  /** Links the account whose page is open with the person who has signed in at a provider. */
+  link(handle: string, isYes: boolean, by: AccountBrowser): Promise<AccountResult>;
   /** Changes the account whose page is open. */
   change(handle: string, form: URLSearchParams, by: AccountBrowser): Promise<AccountResult>;
 }
@@ -207,6 +210,16 @@ export function createAccountSignIn(parts: AccountParts, setUps: SetUp, pages: A
         const { step } = await take("continue", handle, by);
         know(step.request);
         return proceedAs(step, step, by);
+      }),
+
+    link: (handle, isYes, by) =>
+      refusing(async () => {
+        const { step, browser } = await take("link", handle, by);
+        const { identityUid } = step.account;
+        if (!isYes) return pages.show(identityUid, browser, { notice: "Nothing was linked." });
+        const person = await linkSignedInPerson(step, parts);
+        log.info({ identity: identityUid, provider: person.member.provider.uid }, "an account was linked");
+        return pages.show(identityUid, browser, { notice: "Your account is linked. You can now sign in through your organization, too." });
       }),
 
     change: (handle, form, by) =>

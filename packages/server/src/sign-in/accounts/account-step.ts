@@ -5,6 +5,7 @@ import type { Recovery } from "../../iam/accounts/local-accounts.ts";
 import type { Secrets } from "../../iam/secrets/secrets.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { insertPending, randomSecret, takePending } from "../pending.ts";
+import type { PendingAccount } from "../pending-account.ts";
 import type { SignInRequest } from "../request.ts";
 
 /** Step after the account's pages: a sign-in, or the account page. */
@@ -58,7 +59,9 @@ export type AccountStep =
   | (Continuation & { readonly kind: "set-up"; readonly target: SetUpTarget; readonly challenge: string })
   | (Continuation & { readonly kind: "app"; readonly target: SetUpTarget; readonly password: ChosenPassword; readonly secret: string })
   | (Continuation & ProvenPerson & { readonly kind: "continue" })
-  | (Continuation & { readonly kind: "manage"; readonly account: OpenAccount; readonly challenge: string });
+  | (Continuation & { readonly kind: "manage"; readonly account: OpenAccount; readonly challenge: string })
+  /** The person has signed in at an organization's provider, to link the open account with it. */
+  | (Continuation & { readonly kind: "link"; readonly account: OpenAccount; readonly person: PendingAccount });
 
 export interface AccountSteps {
   /** @returns the one-time handle of the step */

@@ -59,6 +59,7 @@ export function createAccountEndpoints(accounts: AccountSignIn, answers: Browser
     ["/oauth/account/set-up", form((fields, handle, by) => accounts.setUp(handle, readSetUpFields(fields), by))],
     ["/oauth/account/app", form((fields, handle, by) => accounts.confirmApp(handle, fields.get("code") ?? "", by))],
     ["/oauth/account/continue", form((_fields, handle, by) => accounts.proceed(handle, by))],
+    ["/oauth/account/connect", form((fields, handle, by) => accounts.link(handle, fields.get("answer") === "yes", by))],
     ["/oauth/account/change", form((fields, handle, by) => accounts.change(handle, fields, by))],
   ];
 }

@@ -210,6 +210,7 @@ ${passwordSection(shown)}
 <h2>Recovery codes</h2>
 <p>${codesLeft} left.</p>
 ${action(handle, "recovery-codes", html`<button class="other">Make new codes</button>`)}
+${linkSection(shown)}
 <h2>Sessions</h2>
 ${action(handle, "end-sessions", html`<button class="other">Sign out everywhere</button>`)}`,
   );
@@ -237,6 +238,24 @@ ${action(
 <input id="name" name="name" maxlength="100">
 ${passkeyButton({ ceremony: "create", options, label: "Add a passkey" })}`,
 )}`;
+}
+
+function linkSection({ handle, links, linkable }: AccountPage): Html | undefined {
+  if (links.length + linkable.length === 0) return undefined;
+  const items = links.map(
+    ({ uid, name, organizationName }) => html`<li>${organizationName}: ${name}
+${action(handle, "remove-link", html`<input type="hidden" name="link" value="${uid}"><button class="other" aria-label="Remove the link with ${organizationName}">Remove</button>`)}</li>`,
+  );
+  const offers = linkable.map(({ uid, name, organizationName }) =>
+    action(
+      handle,
+      "link",
+      html`<input type="hidden" name="provider" value="${uid}"><button class="other">Link with ${name} of ${organizationName}</button>`,
+    ),
+  );
+  return html`<h2>Sign-in of your organization</h2>
+${items.length === 0 ? undefined : html`<ul>${items}</ul>`}
+${offers}`;
 }
 
 function passwordSection({ handle, account, passkeys }: AccountPage): Html {

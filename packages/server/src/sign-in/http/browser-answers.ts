@@ -4,7 +4,17 @@ import type { Secrets } from "../../iam/secrets/secrets.ts";
 import type { SignInResult } from "../sign-in.ts";
 import { type Cookie, createBrowserCookie, createProgramsCookie, type ProgramsCookie } from "./cookie.ts";
 import type { Page } from "./page.ts";
-import { choicePage, declinedPage, elsewherePage, joinedPage, leavingPage, questionPage, refusalPage, tokenPage } from "./pages.ts";
+import {
+  choicePage,
+  declinedPage,
+  elsewherePage,
+  joinedPage,
+  leavingPage,
+  linkPage,
+  questionPage,
+  refusalPage,
+  tokenPage,
+} from "./pages.ts";
 import { sendPage } from "./send-page.ts";
 
 export interface OutcomeContext {
@@ -44,6 +54,8 @@ function pageOf(outcome: SignInResult, query: URLSearchParams, action: string): 
       return choicePage({ ...outcome, action, fields: hiddenFields(query) });
     case "ask":
       return questionPage(outcome.handle, outcome.question);
+    case "ask-link":
+      return linkPage(outcome.handle, outcome.person);
     case "token":
       return tokenPage(outcome);
     case "elsewhere":

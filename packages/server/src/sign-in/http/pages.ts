@@ -138,6 +138,22 @@ ${recipient === undefined ? (program === undefined ? undefined : LOCAL_WARNING) 
   );
 }
 
+export function linkPage(handle: string, person: string): Page {
+  return page(
+    200,
+    "Link your account?",
+    html`<dl>
+<dt>You are signed in at your organization as</dt><dd>${person}</dd>
+</dl>
+<p>Your account keeps its roles, and gets those that your organization has given to this sign-in. From then on, this sign-in opens your account, in this organization only.</p>
+<form method="post" action="/oauth/account/connect">
+<input type="hidden" name="handle" value="${handle}">
+<button name="answer" value="yes">Link them</button>
+<button name="answer" value="no" class="other">No</button>
+</form>`,
+  );
+}
+
 export interface ShownToken {
   readonly token: string;
   readonly expiry: Date;

@@ -1,0 +1,224 @@
+/** Linking an account of this server with a person of an organization's identity provider. */
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { AccountLinksService } from "@holt/api/gen/holt/v1/account_links_pb.ts";
+import { AccountsService } from "@holt/api/gen/holt/v1/accounts_pb.ts";
+import { SessionsService } from "@holt/api/gen/holt/v1/sessions_pb.ts";
+import { SignInSettingsService } from "@holt/api/gen/holt/v1/sign_in_settings_pb.ts";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
+import { userIdentityUid } from "../../src/iam/identities/user-identity.ts";
+import { codeOf } from "../harness/clients.ts";
+import { storeNames } from "../harness/harness.ts";
+import { eventsAfter, lastSeq } from "../harness/outbox.ts";
+import {
+  createHolder,
+  type Holder,
+  inviteTo,
+  nextCode,
+  signInWithPassword,
+  submitTo,
+  tokenOf,
+} from "../harness/sign-in/account-visitor.ts";
+import { claimsOf, type SignInWorld, startSignInWorld } from "../harness/sign-in/sign-in-world.ts";
+import type { Answer, Visitor } from "../harness/sign-in/visitor.ts";
+
+const LINK_FORM = 'name="action" value="link"';
+
+for (const store of storeNames) {
+  describe(`links of accounts with sign-ins of organizations on ${store}`, () => {
+    const world = {} as SignInWorld;
+    before(async () => {
+      Object.assign(world, await startSignInWorld({ store, hasOperator: false }));
+    });
+    after(() => world[Symbol.asyncDispose]());
+
+    const uidOf = (token: string) => claimsOf(token).sub ?? "";
+    const personUid = (account: string) => userIdentityUid(world.upstream.issuer, account);
+    const linksOf = async (token: string) => (await world.must(AccountLinksService.method.listAccountLinks, {}, token)).accountLinks;
+    const throughAcme = async (account: string) => tokenOf(await world.visitor().walk(world.oauth({ idp_id: "acme.test" }), account));
+    const allow = (accountLinksAllowed: boolean, uid = world.acme.uid) =>
+      world.must(SignInSettingsService.method.updateSignInSettings, {
+        signInSettings: { uid, accountLinksAllowed },
+        updateMask: { paths: ["account_links_allowed"] },
+      });
+    const reads = async (uid: string, token: string) => codeOf(await world.rest.call(GroupsService.method.getGroup, { uid }, token)) === 0;
+
+    /** A person with an account, who has joined both organizations. */
+    async function person(email: string): Promise<Holder> {
+      const holder = await createHolder(world, email, await inviteTo(world, { parent: world.acme.uid }));
+      await world.must(RoleBindingsService.method.createRoleBinding, {
+        parent: world.orgUid,
+        roleBinding: { identityUid: uidOf(holder.token), roleUid: await world.role(world.orgUid, [Capability.CAP_IAM_GROUPS_LIST]) },
+      });
+      const visitor = world.visitor();
+      const page = await signIn(visitor, holder, "/oauth");
+      await submitTo(visitor, page, "/oauth/join", { organization: world.orgUid });
+      return holder;
+    }
+
+    const signIn = (visitor: Visitor, holder: Holder, path = "/oauth/account") =>
+      signInWithPassword(world, visitor, { ...holder, code: nextCode(world, holder.secret) }, path);
+
+    /** Sends the form of the account's page that has this text. */
+    async function act(visitor: Visitor, page: Answer, action: string, fields: Readonly<Record<string, string>>): Promise<Answer> {
+      const at = page.text.indexOf(`name="action" value="${action}"`);
+      assert.ok(at > 0, page.text);
+      const handle = /name="handle" value="([^"]*)"/.exec(page.text)?.[1] ?? "";
+      return visitor.visit(`${world.baseUrl}/oauth/account/change`, { method: "POST", form: { handle, action, ...fields } });
+    }
+
+    /** Begins the link on the account's page, and signs in at the provider. @returns the question */
+    async function begin(visitor: Visitor, holder: Holder, account: string): Promise<Answer> {
+      const leaving = await act(visitor, await signIn(visitor, holder), "link", { provider: world.acme.provider });
+      const url = /content="0; url=([^"]*)"/.exec(leaving.text)?.[1]?.replaceAll("&amp;", "&");
+      assert.ok(url, leaving.text);
+      return visitor.walk(url, account);
+    }
+
+    async function link(holder: Holder, account: string): Promise<Answer> {
+      const visitor = world.visitor();
+      const question = await begin(visitor, holder, account);
+      assert.match(question.text, /<h1>Link your account\?<\/h1>/);
+      return submitTo(visitor, question, "/oauth/account/connect", { answer: "yes" });
+    }
+
+    test("an organization that has not agreed offers no link, and its agreement is checked again at the end", async () => {
+      const holder = await person("agreement@example.test");
+      const visitor = world.visitor();
+      const page = await signIn(visitor, holder);
+      assert.equal(page.text.includes(LINK_FORM), false);
+      const forced = await visitor.visit(`${world.baseUrl}/oauth/account/change`, {
+        method: "POST",
+        form: {
+          handle: /name="handle" value="([^"]*)"/.exec(page.text)?.[1] ?? "",
+          action: "link",
+          provider: world.acme.provider,
+        },
+      });
+      assert.match(forced.text, /does not allow this link/);
+      await allow(true);
+      const question = await begin(visitor, holder, "late");
+      await allow(false);
+      const refused = await submitTo(visitor, question, "/oauth/account/connect", { answer: "yes" });
+      assert.match(refused.text, /does not allow links/);
+      assert.deepEqual(await linksOf(holder.token), []);
+      await allow(true);
+    });
+
+    test("a linked account keeps its bindings, and gets those of the person in the organization", async () => {
+      const holder = await person("keeps@example.test");
+      const uid = uidOf(holder.token);
+      const before = await throughAcme("keeps");
+      assert.equal(uidOf(before), personUid("keeps"));
+      const folder = await world.must(GroupsService.method.createGroup, { parent: world.acme.uid, group: { name: "folder" } });
+      const roleUid = await world.role(world.acme.uid, [Capability.CAP_IAM_ROLES_LIST]);
+      await world.must(RoleBindingsService.method.createRoleBinding, {
+        parent: folder.uid,
+        roleBinding: { identityUid: personUid("keeps"), roleUid },
+      });
+      const own = await world.store.reader
+        .selectFrom("role_binding")
+        .select("uid")
+        .where("identity_uid", "=", uid)
+        .orderBy("uid")
+        .execute();
+      const seq = await lastSeq(world);
+      const done = await link(holder, "keeps");
+      assert.match(done.text, /Your account is linked[\s\S]*acme\.test: keeps/);
+      const rows = world.store.reader.selectFrom("role_binding").select(["uid", "parent", "role_uid"]);
+      const bindings = await rows.where("identity_uid", "=", uid).execute();
+      for (const { uid: kept } of own) assert.ok(bindings.some((binding) => binding.uid === kept));
+      assert.ok(bindings.some(({ parent, role_uid }) => parent === folder.uid && role_uid === roleUid));
+      assert.deepEqual(await rows.where("identity_uid", "=", personUid("keeps")).execute(), []);
+      const [event, ...others] = (await eventsAfter(world, seq)).filter(({ type }) => type.endsWith(".account.linked.v1"));
+      assert.deepEqual([event?.subject, event?.group_uid, others.length], [uid, world.acme.uid, 0]);
+      // The session that began before the link is over.
+      assert.equal(codeOf(await world.rest.call(SessionsService.method.listSessions, {}, before)), 16);
+      const token = await throughAcme("keeps");
+      assert.equal(uidOf(token), uid);
+    });
+
+    test("a login through the provider reaches no other organization and not the account", async () => {
+      const holder = await person("within@example.test");
+      await link(holder, "within");
+      const token = await throughAcme("within");
+      assert.equal(uidOf(token), uidOf(holder.token));
+      assert.deepEqual([await reads(world.acme.uid, token), await reads(world.orgUid, token)], [true, false]);
+      assert.equal(await reads(world.orgUid, holder.token), true);
+      assert.equal(codeOf(await world.rest.call(AccountsService.method.getOwnAccount, {}, token)), 7);
+      const shown = (await world.must(SessionsService.method.listSessions, {}, token)).sessions;
+      assert.deepEqual([...new Set(shown.map(({ within }) => within))], [world.acme.uid]);
+    });
+
+    test("a removed link ends the logins through it at once, for the person and for the organization", async () => {
+      for (const by of ["person", "page", "organization"] as const) {
+        const holder = await person(`${by}@example.test`);
+        await link(holder, `removed-by-${by}`);
+        const token = await throughAcme(`removed-by-${by}`);
+        const [shown] = await linksOf(holder.token);
+        assert.deepEqual(
+          [shown?.identityUid, shown?.organizationName, shown?.linkedIdentityUid],
+          [uidOf(holder.token), "acme.test", personUid(`removed-by-${by}`)],
+        );
+        const { accountLinks } = await world.must(AccountLinksService.method.listAccountLinks, { organization: world.acme.uid });
+        assert.ok(accountLinks.some(({ uid }) => uid === shown?.uid));
+        const seq = await lastSeq(world);
+        const remove = { uid: shown?.uid ?? "" };
+        const stranger = await world.rest.call(AccountLinksService.method.removeAccountLink, remove, token);
+        assert.equal(codeOf(stranger), 5);
+        if (by === "page") {
+          const visitor = world.visitor();
+          const done = await act(visitor, await signIn(visitor, holder), "remove-link", { link: remove.uid });
+          assert.match(done.text, /The link was removed/);
+        } else {
+          await world.must(AccountLinksService.method.removeAccountLink, remove, by === "person" ? holder.token : undefined);
+        }
+        const events = (await eventsAfter(world, seq)).filter(({ type }) => type.endsWith(".account.unlinked.v1"));
+        assert.deepEqual(
+          events.map(({ subject, group_uid }) => [subject, group_uid]),
+          [[uidOf(holder.token), world.acme.uid]],
+        );
+        assert.equal(codeOf(await world.rest.call(SessionsService.method.listSessions, {}, token)), 16);
+        assert.equal(codeOf(await world.rest.call(SessionsService.method.listSessions, {}, holder.token)), 0);
+        assert.equal(uidOf(await throughAcme(`removed-by-${by}`)), personUid(`removed-by-${by}`));
+      }
+    });
+
+    test("a sign-in is linked with one account, an account with one sign-in, and a person may decline", async () => {
+      const [first, second] = [await person("first@example.test"), await person("second@example.test")];
+      const visitor = world.visitor();
+      const declined = await submitTo(visitor, await begin(visitor, first, "shared"), "/oauth/account/connect", { answer: "no" });
+      assert.match(declined.text, /Nothing was linked/);
+      await link(first, "shared");
+      assert.equal((await signIn(world.visitor(), first)).text.includes(LINK_FORM), false);
+      assert.match((await link(second, "shared")).text, /linked with another account/);
+      assert.deepEqual(await linksOf(second.token), []);
+    });
+
+    test("a sign-in that has roles in another organization is not linked", async () => {
+      const holder = await person("elsewhere@example.test");
+      await throughAcme("elsewhere");
+      await world.must(RoleBindingsService.method.createRoleBinding, {
+        parent: world.orgUid,
+        roleBinding: { identityUid: personUid("elsewhere"), roleUid: await world.role(world.orgUid, [Capability.CAP_IAM_GROUPS_LIST]) },
+      });
+      assert.match((await link(holder, "elsewhere")).text, /has roles in other organizations/);
+      assert.equal(uidOf(await throughAcme("elsewhere")), personUid("elsewhere"));
+    });
+
+    test("neither another browser nor a page from before a change of the account finishes a link", async () => {
+      const holder = await person("stolen@example.test");
+      const visitor = world.visitor();
+      const question = await begin(visitor, holder, "stolen");
+      const stolen = await submitTo(world.visitor(), question, "/oauth/account/connect", { answer: "yes" });
+      assert.match(stolen.text, /opened in another browser/);
+      const changed = world.visitor();
+      await act(changed, await signIn(changed, holder), "end-sessions", {});
+      const late = await submitTo(visitor, question, "/oauth/account/connect", { answer: "yes" });
+      assert.match(late.text, /has changed in the meantime/);
+      assert.equal(uidOf(await throughAcme("stolen")), personUid("stolen"));
+    });
+  });
+}
