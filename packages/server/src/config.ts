@@ -101,6 +101,7 @@ export interface Config {
   /** `smtp://` or `smtps://` with user and password; empty for no mail. */
   readonly smtpUrl: string;
   readonly smtpFrom: string;
+  readonly maxMailsPerHour: number;
   readonly gcGraceMs: number;
   /** 0 for never. */
   readonly gcIntervalMs: number;
@@ -424,6 +425,12 @@ export const settings: Settings = {
     fallback: "",
     doc: "Sender of mails: an address, or `Name <address>`. Required with HOLT_SMTP_URL.",
     parse: parseSmtpFrom,
+  },
+  maxMailsPerHour: {
+    env: "HOLT_MAX_MAILS_PER_HOUR",
+    fallback: "2000",
+    doc: "Mails that all organizations together may cause within an hour. Notices about people's own accounts do not count.",
+    parse: parseInteger(1, 1_000_000_000),
   },
   gcGraceMs: {
     env: "HOLT_GC_GRACE",

@@ -22,6 +22,7 @@ import { signInSettings } from "./migrations/044-sign-in-settings.ts";
 import { searchIndexes } from "./migrations/047-search-indexes.ts";
 import { organizationLimits } from "./migrations/048-organization-limits.ts";
 import { accountLinks } from "./migrations/049-account-links.ts";
+import { sharedAddresses } from "./migrations/050-shared-addresses.ts";
 import "./tables.ts";
 
 const ofGroup = ({ uid }: { uid: string }) => ({ subject: uid, group: uid });
@@ -58,6 +59,7 @@ export const iamDomain: Domain = {
     searchIndexes,
     organizationLimits,
     accountLinks,
+    sharedAddresses,
   ],
   search: [
     { kind: SearchHit_Kind.GROUP, capability: Capability.CAP_IAM_GROUPS_LIST, table: "group", column: "name" },
@@ -89,7 +91,6 @@ export const iamDomain: Domain = {
       { table: "terms_acceptance", column: "org_uid" },
       { table: "access_request", column: "group_uid" },
       { table: "membership", column: "org_uid" },
-      { table: "mail", column: "org_uid" },
       { table: "sign_in_settings", column: "org_uid" },
       { table: "account_link", column: "org_uid" },
       { table: "organization_limit", column: "org_uid" },

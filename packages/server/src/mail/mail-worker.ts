@@ -15,7 +15,7 @@ export interface MailOptions {
   readonly log: Log;
   readonly secrets: MailSecrets;
   /** Empty settings for no mail server. */
-  readonly settings: SmtpSettings;
+  readonly settings: SmtpSettings & { readonly maxMailsPerHour: number };
   readonly parts?: SmtpParts;
 }
 
@@ -50,7 +50,7 @@ export function startMail(options: MailOptions): StartedMail {
   const { secrets, settings, parts } = options;
   if (settings.smtpUrl === "") return { mailer: WITHOUT_MAIL, worker: undefined };
   const worker = startWorker(options, createSmtpSender(settings, parts));
-  return { mailer: createMailer(secrets, () => worker.wake()), worker };
+  return { mailer: createMailer(secrets, () => worker.wake(), settings.maxMailsPerHour), worker };
 }
 
 function startWorker({ store, clock, log, secrets }: MailOptions, sender: SmtpSender): Worker<DueMail> {

@@ -31,7 +31,7 @@ export interface Mailer {
   /**
    * Promises the mail in the caller's transaction.
    * @returns false, without a promise, if no mail server is configured, if the address is not a valid one, or if the
-   * organization or the recipient has reached its limit
+   * organization, the recipient or the installation has reached its limit
    */
   append(db: WriteDb, mail: MailToSend): Promise<boolean>;
 }
@@ -51,15 +51,18 @@ const MAX_PER_RECIPIENT_AND_HOUR = 10;
 
 export const WITHOUT_MAIL: Mailer = { isConfigured: false, append: async () => false };
 
-/** @param onAppend called after the commit */
-export function createMailer(secrets: MailSecrets, onAppend: () => void): Mailer {
+/**
+ * @param onAppend called after the commit
+ * @param maxPerHour mails that all organizations together may cause: anybody can found many
+ */
+export function createMailer(secrets: MailSecrets, onAppend: () => void, maxPerHour = Number.POSITIVE_INFINITY): Mailer {
   return {
     isConfigured: true,
     async append(db, { to, subject, text, organization = "", limitedBy, expireTime, now }) {
       if (!isMailAddress(to)) return false;
       const context = limitedBy === undefined ? "mail/recipient" : `mail/recipient/${limitedBy}`;
-      const recipient = secrets.hash(to.toLowerCase(), context);
-      if (await isLimitReached(db, { organization, recipient, now })) return false;
+      const recipient = secrets.hash(mailboxOf(to), context);
+      if (await isLimitReached(db, { organization, recipient, now }, maxPerHour)) return false;
       const uid = randomBytes(16).toString("hex");
       const mail: Mail = { to, subject, text };
       const row = {
@@ -95,12 +98,20 @@ interface Limited {
   readonly now: Date;
 }
 
-async function isLimitReached(db: ReadDb, { organization, recipient, now }: Limited): Promise<boolean> {
+/** Most mail servers ignore case, and put what follows a plus sign into the same mailbox. */
+function mailboxOf(address: string): string {
+  return address.toLowerCase().replace(/\+.*(?=@)/, "");
+}
+
+async function isLimitReached(db: ReadDb, { organization, recipient, now }: Limited, maxPerHour: number): Promise<boolean> {
   const since = new Date(now.getTime() - HOUR_MS).toISOString();
   const recent = db.selectFrom("mail").select("uid").where("create_time", ">", since);
   const toRecipient = await recent.where("recipient_hash", "=", recipient).limit(MAX_PER_RECIPIENT_AND_HOUR).execute();
   if (toRecipient.length === MAX_PER_RECIPIENT_AND_HOUR) return true;
   if (organization === "") return false;
   const ofOrganization = await recent.where("org_uid", "=", organization).limit(MAX_PER_ORGANIZATION_AND_HOUR).execute();
-  return ofOrganization.length === MAX_PER_ORGANIZATION_AND_HOUR;
+  if (ofOrganization.length === MAX_PER_ORGANIZATION_AND_HOUR) return true;
+  const ofAll = db.selectFrom("mail").select((eb) => eb.fn.countAll<number | string | bigint>().as("count"));
+  const { count } = await ofAll.where("create_time", ">", since).where("org_uid", "<>", "").executeTakeFirstOrThrow();
+  return Number(count) >= maxPerHour;
 }

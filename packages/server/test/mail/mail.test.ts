@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { GroupInvitesService } from "@holt/api/gen/platform/iam/v2/group_invites_pb.ts";
+import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { createMailer } from "../../src/mail/mail.ts";
 import { createSmtpSender, SmtpFailure } from "../../src/mail/smtp.ts";
 import { storeNames } from "../harness/harness.ts";
@@ -14,9 +15,9 @@ const MAIL = { to: "ann@example.com", subject: "Hello", text: "First.\n\nhttps:/
 
 const settings = ({ port }: { readonly port: number }) => ({ HOLT_SMTP_URL: `smtp://127.0.0.1:${port}`, HOLT_SMTP_FROM: FROM });
 
-async function invite(world: World, email: string): Promise<string> {
+async function invite(world: World, email: string, parent = world.orgUid): Promise<string> {
   const groupInvite = { roleUid: await builtInRole(world, "viewer"), email, ttl: { seconds: 3600n } };
-  return (await world.must(GroupInvitesService.method.createGroupInvite, { parent: world.orgUid, groupInvite })).code;
+  return (await world.must(GroupInvitesService.method.createGroupInvite, { parent, groupInvite })).code;
 }
 
 function mails(world: World) {
@@ -93,6 +94,23 @@ test("one address receives at most ten mails within an hour", async () => {
   await using world = await startWorld({ env: settings(server) });
   for (let count = 0; count < 12; count++) await invite(world, count % 2 === 0 ? "ann@example.com" : "Ann@Example.com");
   assert.equal((await mails(world)).length, 10);
+});
+
+test("organizations together reach the limits of a mailbox and of the installation, also if they are deleted", async () => {
+  await using server = await startMailServer();
+  await using world = await startWorld({ env: { ...settings(server), HOLT_MAX_MAILS_PER_HOUR: "15" } });
+  const tags = ["", "+a", "+b+c", "+d"];
+  for (let count = 0; count < 12; count++) {
+    const organization = await world.group("", `founded-${count}`);
+    await invite(world, `ann${tags[count % tags.length]}@example.com`, organization);
+    if (count % 2 === 0) await world.must(GroupsService.method.deleteGroup, { uid: organization });
+  }
+  assert.equal((await mails(world)).length, 10);
+  for (let count = 0; count < 8; count++) await invite(world, `person-${count}@example.com`, await world.group("", `further-${count}`));
+  assert.equal((await mails(world)).length, 15);
+  world.clock.advance(3_600_000);
+  await invite(world, "later@example.com");
+  assert.equal((await mails(world)).length, 16);
 });
 
 test("a mail is not promised to anything but one address", async () => {

@@ -4,6 +4,7 @@ import { after, before, describe, test } from "node:test";
 import { AccountsService } from "@holt/api/gen/holt/v1/accounts_pb.ts";
 import {
   createHolder,
+  createWithPassword,
   type Holder,
   inviteTo,
   nextCode,
@@ -121,6 +122,33 @@ describe("mails about accounts", () => {
     const make = () => world.must(AccountsService.method.createAccountRecovery, { uid: uidOf(holder) });
     assert.equal((await noticesOf(holder, make)).length, 1);
     assert.equal(textsTo(holder.email).filter((text) => text.includes("You are invited")).length < 12, true);
+  });
+
+  test("the owner of an address learns by mail that another account has it, and the other person learns nothing", async () => {
+    const owner = await invited("shared@example.test");
+    const visitor = world.visitor();
+    const invite = await inviteTo(world);
+    const create = () => createWithPassword(world, visitor, { invite, email: "Shared@example.test", password: NEW_PASSWORD });
+    let other: Awaited<ReturnType<typeof create>> | undefined;
+    const notices = await noticesOf(owner, async () => {
+      other = await create();
+    });
+    assert.match(notices.join(), /^Another account was created, or got a password, with the email address/);
+    const free = await createWithPassword(world, world.visitor(), { invite: await inviteTo(world), email: "free@example.test" });
+    const [taken = "", untaken = ""] = [other?.codes, free.codes].map((page) =>
+      page?.text.replace(/<li>.*?<\/li>/g, "").replace(/name="handle" value="[^"]*"/, ""),
+    );
+    assert.equal(taken, untaken);
+    // Both sign in with the address, each with the own password and app.
+    const signIn = (password: string, secret: string) =>
+      signInWithPassword(world, world.visitor(), { email: owner.email, password, code: nextCode(world, secret) });
+    const others = claimsOf(tokenOf(await signIn(NEW_PASSWORD, other?.secret ?? ""))).sub;
+    assert.equal(claimsOf(tokenOf(await signIn(PASSWORD, owner.secret))).sub, uidOf(owner));
+    assert.notEqual(others, uidOf(owner));
+    assert.equal((await signIn(NEW_PASSWORD, owner.secret)).status, 401);
+    const [code = ""] = owner.recoveryCodes;
+    const recovered = await signInWithPassword(world, world.visitor(), { ...owner, code });
+    assert.equal(claimsOf(tokenOf(recovered)).sub, uidOf(owner));
   });
 
   test("an address that a person wrote and nobody confirmed gets no notices", async () => {

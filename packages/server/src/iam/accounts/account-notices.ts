@@ -2,7 +2,7 @@
 import type { WriteDb } from "../../db/store.ts";
 import type { Mailer } from "../../mail/mail.ts";
 import type { LocalAccountTable } from "../tables.ts";
-import { findAccount } from "./account-record.ts";
+import { findAccount, findAccountsByEmail } from "./account-record.ts";
 
 export interface NoticeParts {
   readonly mailer: Mailer;
@@ -25,6 +25,7 @@ export const NOTICES = {
   passwordAdded: "A password and an authenticator app were added to your account.",
   passwordRemoved: "The password and the authenticator app of your account were removed.",
   codesReplaced: "The recovery codes of your account were replaced.",
+  addressShared: "Another account was created, or got a password, with the email address of your account. Your account is not affected.",
   linkCreated: "An administrator or the operator made a link by which your account can be recovered.",
   disabled: "An administrator disabled your account. Nobody can sign in with it.",
 };
@@ -44,6 +45,18 @@ export async function mailAccountNotice(db: WriteDb, notice: AccountNotice, part
   // Mails that others cause must not use up the limit for the notices of a confirmed address.
   const limitedBy = isConfirmed ? `account/${notice.identityUid}` : undefined;
   await parts.mailer.append(db, { to: account.email, subject: `Your account on ${host}`, text, limitedBy, now: notice.now });
+}
+
+/** Tells the other accounts with the address of an account. The person who wrote the address gets no hint of them. */
+export async function mailOthersWithAddress(
+  db: WriteDb,
+  { identityUid, email, now }: { readonly identityUid: string; readonly email: string; readonly now: Date },
+  parts: NoticeParts,
+): Promise<void> {
+  if (!parts.mailer.isConfigured) return;
+  for (const other of await findAccountsByEmail(db, email))
+    if (other.identity_uid !== identityUid)
+      await mailAccountNotice(db, { identityUid: other.identity_uid, event: NOTICES.addressShared, now }, parts);
 }
 
 function noticeText({ name, email }: LocalAccountTable, { event, now }: AccountNotice, baseUrl: string): string {

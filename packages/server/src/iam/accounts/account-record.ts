@@ -47,8 +47,23 @@ export async function accountVersion(db: ReadDb, identityUid: string): Promise<s
   return (await findAccount(db, identityUid))?.update_time ?? "";
 }
 
-export function findAccountByEmail(db: ReadDb, email: string): Promise<LocalAccountTable | undefined> {
-  return db.selectFrom("local_account").selectAll().where("email_key", "=", emailKey(email)).executeTakeFirst();
+/** More accounts than one person has. */
+const MAX_ACCOUNTS_PER_ADDRESS = 10;
+
+/**
+ * Accounts that sign in with the address and a password: confirmed ones first, then the oldest. A new account with the
+ * address of another must not keep that one from signing in.
+ */
+export function findAccountsByEmail(db: ReadDb, email: string): Promise<LocalAccountTable[]> {
+  return db
+    .selectFrom("local_account")
+    .selectAll()
+    .where("email_key", "=", emailKey(email))
+    .orderBy((eb) => eb.case().when("email_verified_time", "is", null).then(1).else(0).end())
+    .orderBy("create_time")
+    .orderBy("identity_uid")
+    .limit(MAX_ACCOUNTS_PER_ADDRESS)
+    .execute();
 }
 
 export async function hasAccounts(db: ReadDb): Promise<boolean> {

@@ -1,12 +1,11 @@
 /** Gives accounts their ways to sign in, and takes them away. Callers run it in a transaction and have checked who asks. */
-import type { WriteDb } from "../../db/store.ts";
-import { failedPrecondition } from "../../lib/errors.ts";
+import type { ReadDb, WriteDb } from "../../db/store.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 import type { LocalAccountTable } from "../tables.ts";
 import { endAllSessions } from "../tokens/refresh-token.ts";
-import { emailKey, findAccountByEmail, updateAccount } from "./account-record.ts";
+import { emailKey, updateAccount } from "./account-record.ts";
 import { insertPasskey, type NewPasskey } from "./passkeys.ts";
-import { looksLikeRecoveryCode, spendRecoveryCode } from "./recovery-codes.ts";
+import { isRecoveryCodeOf, looksLikeRecoveryCode, spendRecoveryCode } from "./recovery-codes.ts";
 import { findTotpStep } from "./totp.ts";
 
 export interface NewPassword {
@@ -20,7 +19,6 @@ export type NewCredential =
   | { readonly kind: "passkey"; readonly passkey: NewPasskey }
   | { readonly kind: "password"; readonly password: NewPassword };
 
-/** @throws FAILED_PRECONDITION */
 export async function setCredential(
   db: WriteDb,
   { identityUid, credential, now }: { readonly identityUid: string; readonly credential: NewCredential; readonly now: Date },
@@ -31,18 +29,8 @@ export async function setCredential(
     return updateAccount(db, identityUid, {}, now);
   }
   const { email, hash, totp } = credential.password;
-  await assertEmailFree(db, identityUid, email);
   const app = totp && { totp_secret: secrets.seal(totp.secret, totpContext(identityUid)), totp_step: totp.step };
   await updateAccount(db, identityUid, { email, email_key: emailKey(email), password_hash: hash, ...app }, now);
-}
-
-async function assertEmailFree(db: WriteDb, identityUid: string, email: string): Promise<void> {
-  const other = await findAccountByEmail(db, email);
-  if (other === undefined || other.identity_uid === identityUid) return;
-  throw failedPrecondition(
-    "EMAIL_IN_USE",
-    "this email address cannot be used with a password here; use a passkey, or sign in if you have an account",
-  );
 }
 
 /** Removes every way to sign in. The authenticator app stays unless `resetsApp`. */
@@ -77,6 +65,28 @@ export async function spendSecondFactor(
     .where((where) => where.or([where("totp_step", "is", null), where("totp_step", "<", step)]))
     .executeTakeFirst();
   return numUpdatedRows === 1n ? "app" : undefined;
+}
+
+/**
+ * The account that a second factor belongs to, of those with the same address; the first if it belongs to none. So a
+ * sign-in checks one password, however many accounts have the address. Spends nothing.
+ */
+export async function chooseBySecondFactor(
+  db: ReadDb,
+  accounts: readonly LocalAccountTable[],
+  { code, now }: { readonly code: string; readonly now: Date },
+  secrets: Secrets,
+): Promise<LocalAccountTable | undefined> {
+  if (accounts.length <= 1) return accounts[0];
+  const isCode = looksLikeRecoveryCode(code);
+  for (const account of accounts) {
+    const { identity_uid: identityUid, totp_secret: sealed } = account;
+    const fits = isCode
+      ? await isRecoveryCodeOf(db, code, identityUid, secrets)
+      : sealed !== null && findTotpStep(secrets.open(sealed, totpContext(identityUid)), code, now) !== undefined;
+    if (fits) return account;
+  }
+  return accounts[0];
 }
 
 function totpContext(identityUid: string): string {

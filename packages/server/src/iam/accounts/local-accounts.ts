@@ -7,8 +7,15 @@ import type { GuessLimit } from "../pull-tokens/guess-limit.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 import type { LocalAccountTable } from "../tables.ts";
 import { type AccountEventParts, appendAccountEvent } from "./account-events.ts";
-import { type AccountDraft, emailKey, findAccount, findAccountByEmail, insertAccount, lockAccount } from "./account-record.ts";
-import { endSessions, type NewCredential, removeCredentials, setCredential, spendSecondFactor } from "./credentials.ts";
+import { type AccountDraft, emailKey, findAccount, findAccountsByEmail, insertAccount, lockAccount } from "./account-record.ts";
+import {
+  chooseBySecondFactor,
+  endSessions,
+  type NewCredential,
+  removeCredentials,
+  setCredential,
+  spendSecondFactor,
+} from "./credentials.ts";
 import { findPasskey, recordPasskeyUse, refusePasskey } from "./passkeys.ts";
 import type { PasswordHashes } from "./password-hash.ts";
 import { replaceRecoveryCodes, spendRecoveryCode } from "./recovery-codes.ts";
@@ -139,7 +146,8 @@ export function createLocalAccounts(options: LocalAccountsOptions): LocalAccount
 
     async checkPassword({ email, password, code, remoteAddress }) {
       const takeBack = guesses.take(emailKey(email), remoteAddress);
-      const account = await findAccountByEmail(store.reader, email);
+      const accounts = await findAccountsByEmail(store.reader, email);
+      const account = await chooseBySecondFactor(store.reader, accounts, { code, now: clock.now() }, secrets);
       const isRight = await passwords.verify(password, account?.password_hash ?? undefined, networkOf(remoteAddress));
       if (!isRight || account === undefined || !(await spendAtSignIn(account, code))) return undefined;
       takeBack();

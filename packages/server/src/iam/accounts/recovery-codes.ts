@@ -43,6 +43,11 @@ export async function spendRecoveryCode(
   return (await query.executeTakeFirst())?.identity_uid;
 }
 
+export async function isRecoveryCodeOf(db: ReadDb, code: string, identityUid: string, secrets: Pick<Secrets, "hash">): Promise<boolean> {
+  const codes = db.selectFrom("recovery_code").select("code_hash").where("code_hash", "=", hashCode(code, secrets));
+  return (await codes.where("identity_uid", "=", identityUid).executeTakeFirst()) !== undefined;
+}
+
 function generateCode(): string {
   const group = () => Array.from({ length: CHARACTERS_PER_GROUP }, () => ALPHABET[randomInt(ALPHABET.length)]).join("");
   return Array.from({ length: GROUPS }, group).join("-");

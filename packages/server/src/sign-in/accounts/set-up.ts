@@ -2,7 +2,7 @@
 import type { WriteDb } from "../../db/store.ts";
 import { networkOf } from "../../http/remote-network.ts";
 import { type AccountEvent, appendAccountEvent } from "../../iam/accounts/account-events.ts";
-import { NOTICES } from "../../iam/accounts/account-notices.ts";
+import { mailOthersWithAddress, NOTICES } from "../../iam/accounts/account-notices.ts";
 import { findAccount, type LocalAccount, lockAccount, personFromDraft } from "../../iam/accounts/account-record.ts";
 import { type NewCredential, setCredential } from "../../iam/accounts/credentials.ts";
 import { mailConfirmation } from "../../iam/accounts/email-confirmation.ts";
@@ -113,6 +113,7 @@ export function createSetUp(parts: AccountParts): SetUp {
       await appendRegistrationEvent(db, { account, groupUid, now }, names);
       const inserted = await localAccounts.insert(db, identityUid, draft, credential);
       const { email, name } = draft;
+      if (credential.kind === "password") await mailOthersWithAddress(db, { identityUid, email, now }, parts);
       if (email !== "") await mailConfirmation(db, { identityUid, email, name, organization: rootOf(groupUid), now }, parts);
       return inserted;
     });
@@ -124,6 +125,8 @@ export function createSetUp(parts: AccountParts): SetUp {
     const account = await lockAccount(db, identityUid);
     if (account.update_time !== version || account.disabled_time !== null) throw new SignInRefusal(409, CHANGED);
     await setCredential(db, { identityUid, credential, now }, secrets);
+    if (credential.kind === "password" && account.email_key === null)
+      await mailOthersWithAddress(db, { identityUid, email: credential.password.email, now }, parts);
     await appendAccountEvent(db, { ...ownChange(credential), identityUid, now }, parts);
     return { identityUid, codes: undefined };
   }
