@@ -26,8 +26,8 @@ const USAGE = `Usage: holtd [command]
   config check  check the settings and the files that they name
   config print  print every setting with its source, without secrets
   doctor        check clock, disk, permissions, database, certificate, DNS and the way to the server; print one line per problem
-  backup FOLDER write a backup of the running server into a folder; --help has details
-  restore FOLDER
+  backup TARGET write a backup of the running server to a folder or s3://bucket/prefix; --help has details
+  restore TARGET
                 restore a backup into an empty place; --help has details
   upgrade check say what a start of this program would do with the data, without doing it
   verify        compare the database with the blobs, and the counts with the rows; --help has details

@@ -18,6 +18,7 @@ import {
   pathIn,
   readBlobList,
   removeSnapshot,
+  SNAPSHOTS,
   type Snapshot,
   SnapshotWriter,
   snapshotName,
@@ -57,6 +58,7 @@ export interface BackupResult {
 /** @throws Error for the operator; the target has no new snapshot then */
 export async function createBackup(parts: BackupParts, report: BackupReport): Promise<BackupResult> {
   const { target, now, version, secretsKey } = parts;
+  for (const folder of [BLOBS, SNAPSHOTS]) await target.removeLeftovers(folder);
   for (const name of (await listSnapshots(target)).incomplete) await removeSnapshot(target, name);
   const mirror = await openBlobMirror(target, parts.blobs);
   const tally = new Tally(report);

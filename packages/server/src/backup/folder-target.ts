@@ -5,7 +5,7 @@ import { mkdir, open, readdir, rename, rm, rmdir, stat } from "node:fs/promises"
 import { dirname, join, relative, sep } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { type BackupTarget, NoSuchObject, type StoredObject } from "./target.ts";
+import { type BackupTarget, NoSuchObject } from "./target.ts";
 
 /** Suffix of files that are not complete. */
 const PARTIAL = ".partial";
@@ -39,12 +39,19 @@ export async function openFolderTarget(folder: string): Promise<BackupTarget> {
       });
       return found?.size;
     },
-    list: (path) => filesBelow(folder, pathOf(path)),
+    async *list(path) {
+      for await (const file of filesBelow(pathOf(path)))
+        if (!file.endsWith(PARTIAL)) yield { path: relative(folder, file).split(sep).join("/"), size: (await stat(file)).size };
+    },
     async remove(path) {
       await rm(pathOf(path), { force: true });
       // Fails while the folder has other files, as it should.
       await rmdir(dirname(pathOf(path))).catch(() => {});
     },
+    async removeLeftovers(path) {
+      for await (const file of filesBelow(pathOf(path))) if (file.endsWith(PARTIAL)) await rm(file, { force: true });
+    },
+    [Symbol.dispose]() {},
   };
 }
 
@@ -60,16 +67,15 @@ async function writeWhole(path: string, content: Readable): Promise<void> {
   }
 }
 
-async function* filesBelow(root: string, folder: string): AsyncIterable<StoredObject> {
+async function* filesBelow(folder: string): AsyncIterable<string> {
   const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
     if (isMissing(error)) return [];
     throw error;
   });
   for (const entry of entries) {
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) yield* filesBelow(root, path);
-    else if (entry.isFile() && !entry.name.endsWith(PARTIAL))
-      yield { path: relative(root, path).split(sep).join("/"), size: (await stat(path)).size };
+    if (entry.isDirectory()) yield* filesBelow(path);
+    else if (entry.isFile()) yield path;
   }
 }
 

@@ -6,12 +6,13 @@ import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { createZstdDecompress } from "node:zlib";
-import { type BlobStore, DigestMismatch } from "../blobs/store.ts";
+import { DigestMismatch } from "../blobs/store.ts";
 import { isEmptyPostgres, loadPostgres } from "../db/postgres-copy.ts";
 import { eachConcurrently } from "../lib/each-concurrently.ts";
 import { verifyFiles } from "./create-backup.ts";
 import { rowsFile, SQLITE_FILE } from "./database-source.ts";
 import { openKey } from "./key-box.ts";
+import type { RestoredBlobs } from "./restored-blobs.ts";
 import { blobPath, type ListedBlob, pathIn, readBlobList, type Snapshot } from "./snapshot.ts";
 import { type BackupTarget, NoSuchObject } from "./target.ts";
 
@@ -26,7 +27,7 @@ export interface RestoreParts {
   readonly dataDir: string;
   /** Empty for SQLite. */
   readonly databaseUrl: string;
-  openBlobs(): Promise<BlobStore>;
+  openBlobs(): Promise<RestoredBlobs>;
   /** Creates the tables of an earlier or the current schema in an empty PostgreSQL. */
   createTables(schema: number): Promise<void>;
   readonly passphrase: string;
@@ -40,15 +41,13 @@ export async function restoreBackup(parts: RestoreParts, onBlob: (blob: ListedBl
     throw new Error(`the backup is of ${nameOf(snapshot.database.kind)}, but the settings name ${nameOf(wanted)}`);
   await verifyFiles(target, snapshot);
   const key = await sealedKey(parts);
-  await claimFolder(parts);
-  if (key !== undefined) await writeFile(join(dataDir, "secrets.key"), `${Buffer.from(key).toString("base64")}\n`, { mode: 0o600 });
-  {
-    await using blobs = await parts.openBlobs();
-    await eachConcurrently(readBlobList(target, snapshot.name), CONCURRENCY, async (blob) => {
-      await restoreBlob(target, blobs, blob);
-      onBlob(blob);
-    });
-  }
+  await using blobs = await parts.openBlobs();
+  await claimPlace(parts, JSON.stringify({ target: target.name, snapshot: snapshot.name }), blobs);
+  await writeKey(dataDir, key);
+  await eachConcurrently(readBlobList(target, snapshot.name), CONCURRENCY, async (blob) => {
+    await restoreBlob(target, blobs, blob);
+    onBlob(blob);
+  });
   await restoreDatabase(parts);
 }
 
@@ -61,42 +60,59 @@ function nameOf(kind: string): string {
   return kind === "sqlite" ? "SQLite" : "PostgreSQL";
 }
 
-async function sealedKey({ target, snapshot, passphrase }: RestoreParts): Promise<Uint8Array | undefined> {
+/** @throws Error for the operator if the passphrase is wrong */
+export async function sealedKey({
+  target,
+  snapshot,
+  passphrase,
+}: Pick<RestoreParts, "target" | "snapshot" | "passphrase">): Promise<Uint8Array | undefined> {
   if (snapshot.secretsKey !== "sealed" || passphrase === "") return undefined;
   return openKey(await text(await target.read(pathIn(snapshot.name, "secrets.key.sealed"))), passphrase);
 }
 
-/** @throws Error for the operator unless the place is empty, or this restore was interrupted there */
-async function claimFolder({ target, snapshot, dataDir, databaseUrl }: RestoreParts): Promise<void> {
+export async function writeKey(dataDir: string, key: Uint8Array | undefined): Promise<void> {
+  if (key !== undefined) await writeFile(join(dataDir, "secrets.key"), `${Buffer.from(key).toString("base64")}\n`, { mode: 0o600 });
+}
+
+/**
+ * @param claim identifies the restore
+ * @param blobs undefined if their place may have content
+ * @throws Error for the operator unless the place is empty, or this restore was interrupted there
+ */
+export async function claimPlace(
+  { dataDir, databaseUrl }: Pick<RestoreParts, "dataDir" | "databaseUrl">,
+  claim: string,
+  blobs: RestoredBlobs | undefined,
+): Promise<void> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const claim = JSON.stringify({ target: target.name, snapshot: snapshot.name });
   const found = await readFile(join(dataDir, MARKER), "utf8").catch(() => undefined);
   const allowed = found === claim ? OWN_FILES : ["lost+found"];
   const others = (await readdir(dataDir)).filter((name) => !allowed.includes(name));
   if (others.length > 0 || (found !== undefined && found !== claim))
     throw new Error(`a restore needs an empty data folder, but ${dataDir} has ${others[0] ?? `an unfinished restore of ${found}`}`);
+  if (blobs !== undefined && found !== claim && !(await blobs.isEmpty()))
+    throw new Error(`a restore needs an empty place for blobs, but ${blobs.name} has objects`);
   // The rows arrive in one transaction, so a database with tables but without them belongs to an interrupted restore.
   if (databaseUrl !== "" && found !== claim && !(await isEmptyPostgres(databaseUrl)))
     throw new Error("a restore needs an empty database, but this one has tables");
   await writeFile(join(dataDir, MARKER), claim, { mode: 0o600 });
 }
 
-/** The blob store compares the digest, and its write is durable. */
-async function restoreBlob(target: BackupTarget, blobs: BlobStore, { digest, size }: ListedBlob): Promise<void> {
-  if ((await blobs.stat(digest))?.size === size) return;
-  const upload = `restore-${digest.replace(":", "-").slice(0, 100)}`;
-  await blobs.abort(upload);
+/** @throws Error for the operator; BlobMissing */
+export async function restoreBlob(target: BackupTarget, blobs: RestoredBlobs, blob: ListedBlob): Promise<void> {
+  const { digest } = blob;
+  if (await blobs.has(blob)) return;
   try {
-    await blobs.append(upload, await target.read(blobPath(digest)), 0);
-    await blobs.commit(upload, digest);
+    await blobs.write(blob, await target.read(blobPath(digest)));
   } catch (error) {
     if (error instanceof DigestMismatch) throw new Error(`the blob ${digest} of the backup is damaged`, { cause: error });
-    if (error instanceof NoSuchObject) throw new Error(`the backup has lost the blob ${digest}`, { cause: error });
+    if (error instanceof NoSuchObject) throw new BlobMissing(`the backup has lost the blob ${digest}`, { cause: error });
     throw error;
-  } finally {
-    await blobs.abort(upload);
   }
 }
+
+/** The target has no such blob. */
+export class BlobMissing extends Error {}
 
 async function restoreDatabase({ target, snapshot, dataDir, databaseUrl, createTables }: RestoreParts): Promise<void> {
   const { database, schema, name } = snapshot;

@@ -33,7 +33,7 @@ export interface Snapshot {
   readonly secretsKey: "sealed" | "left out";
 }
 
-const FOLDER = "snapshots";
+export const SNAPSHOTS = "snapshots";
 export const BLOBS = "blobs";
 const NAME = /^\d{8}T\d{9}Z$/;
 
@@ -43,7 +43,7 @@ export function snapshotName(time: Date): string {
 }
 
 export function pathIn(name: string, file: string): string {
-  return `${FOLDER}/${name}/${file}`;
+  return `${SNAPSHOTS}/${name}/${file}`;
 }
 
 /** Path of a blob in the target. */
@@ -56,7 +56,7 @@ export function blobPath(digest: string): string {
 /** The snapshots of a target, from the oldest to the newest. */
 export async function listSnapshots(target: BackupTarget): Promise<{ complete: string[]; incomplete: string[] }> {
   const names = new Map<string, boolean>();
-  for await (const { path } of target.list(FOLDER)) {
+  for await (const { path } of target.list(SNAPSHOTS)) {
     const [, name = "", file] = path.split("/");
     if (NAME.test(name)) names.set(name, names.get(name) === true || file === "snapshot.json");
   }
@@ -67,7 +67,7 @@ export async function listSnapshots(target: BackupTarget): Promise<{ complete: s
 export async function removeSnapshot(target: BackupTarget, name: string): Promise<void> {
   // Without this file the snapshot is not complete any more.
   await target.remove(pathIn(name, "snapshot.json"));
-  for await (const { path } of target.list(`${FOLDER}/${name}`)) await target.remove(path);
+  for await (const { path } of target.list(`${SNAPSHOTS}/${name}`)) await target.remove(path);
 }
 
 /** @throws Error for the operator if the snapshot does not exist, or has an unknown format */

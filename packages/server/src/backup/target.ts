@@ -7,7 +7,7 @@ export interface StoredObject {
   readonly size: number;
 }
 
-export interface BackupTarget {
+export interface BackupTarget extends Disposable {
   /** For messages. */
   readonly name: string;
   /** A folder for temporary files, on the disk of the target; undefined for a target that is not a disk. */
@@ -22,6 +22,8 @@ export interface BackupTarget {
   list(folder: string): AsyncIterable<StoredObject>;
   /** Does nothing if there is no such object. */
   remove(path: string): Promise<void>;
+  /** Removes what interrupted writes below the folder left. No other process may write there. */
+  removeLeftovers(folder: string): Promise<void>;
 }
 
 export class NoSuchObject extends Error {

@@ -44,7 +44,8 @@ export async function checkBlobs(options: BlobCheckOptions): Promise<{ readonly 
 }
 
 async function problemOf(digest: string, size: number, { blobs, readsAll }: BlobCheckOptions): Promise<string | undefined> {
-  if (await blobs.hasLost(digest, size)) return `has lost its ${size} bytes; push or publish the content again, or restore a backup`;
+  const isLost = (await blobs.hasLost(digest, size)) || (await blobs.stat(digest))?.size !== size;
+  if (isLost) return `has lost its ${size} bytes; push or publish the content again, or restore a backup`;
   if (!readsAll || size === 0) return undefined;
   const hash = createHash(digest.slice(0, digest.indexOf(":")));
   try {

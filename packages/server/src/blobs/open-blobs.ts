@@ -48,13 +48,6 @@ export async function adoptBlobs(options: OpenBlobsOptions): Promise<string> {
   return home.name;
 }
 
-/** The folder of blobs, also where no database says yet that it is the right one. @throws Error for the operator if they are in S3 */
-export async function openBlobFolder({ dataDir, blobs }: Pick<BlobSettings, "dataDir" | "blobs">, log: Log): Promise<BlobStore> {
-  if (blobs !== "folder")
-    throw new Error("a restore writes blobs into the data folder; unset HOLT_BLOBS to restore, then move them with `holtd blobs migrate`");
-  return createFilesystemBlobs({ dataDir, log });
-}
-
 async function findPlace(place: BlobPlaceSetting, { settings, store, log }: OpenBlobsOptions): Promise<FoundPlace> {
   const { dataDir, s3Endpoint: endpoint, s3Region: region, s3PathStyle: pathStyle, blobsRedirect } = settings;
   if (place === "folder") return { home: folderHome(dataDir), open: () => createFilesystemBlobs({ dataDir, log }) };

@@ -2,6 +2,7 @@
 import packageJson from "../../package.json" with { type: "json" };
 import { type BackupResult, createBackup, pruneBackups } from "../backup/create-backup.ts";
 import { createPostgresSource, createSqliteSource } from "../backup/database-source.ts";
+import { openTarget } from "../backup/open-target.ts";
 import type { ListedBlob } from "../backup/snapshot.ts";
 import type { BackupTarget } from "../backup/target.ts";
 import type { Config } from "../config.ts";
@@ -11,14 +12,16 @@ import { blobReferences } from "../domains.ts";
 import { findSecretsKey } from "../iam/secrets/secrets-key.ts";
 import { createImportReport } from "./import-report.ts";
 import { type Installation, openInstallation } from "./open-installation.ts";
-import { openTarget } from "./open-target.ts";
 import { type Given, withOptions } from "./parse-options.ts";
 
-const USAGE = `Usage: holtd backup [--keep N] [--verify-all] FOLDER
+const USAGE = `Usage: holtd backup [--keep N] [--verify-all] TARGET
 
-Writes a backup of the installation into a folder, while the server runs or not. Each backup has a copy of the whole
-database. Backups in one folder share the blobs, so that only new blobs are copied. A backup that was interrupted is
+Writes a backup of the installation into a folder or to s3://bucket/prefix, while the server runs or not. Each backup has
+a copy of the whole database. Backups in one target share the blobs, so that only new blobs are copied. A backup that was interrupted is
 repeated by the same command, which keeps the blobs that were copied. Run one backup at a time.
+
+A bucket is reached with HOLT_S3_ENDPOINT, HOLT_S3_REGION and HOLT_S3_PATH_STYLE, or with parameters of its own:
+s3://bucket/prefix?endpoint=https://s3.example.com&region=eu&path-style=on
 
 The secrets key is sealed with the passphrase HOLT_BACKUP_PASSPHRASE, and left out without one.
 
@@ -37,8 +40,9 @@ export async function backup(args: readonly string[], loadConfig: () => Promise<
       console.error("holtd: --keep must be a number from 1");
       return 2;
     }
-    const target = await openTarget(given.positionals[0] ?? "");
-    const result = await runBackup(given, target, await loadConfig());
+    const config = await loadConfig();
+    using target = await openTarget(given.positionals[0] ?? "", config);
+    const result = await runBackup(given, target, config);
     printResult(result, target);
     if (keep !== undefined) {
       const { snapshots, blobs } = await pruneBackups(target, keep);

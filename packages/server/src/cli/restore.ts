@@ -1,23 +1,24 @@
 /** `holtd restore`: restores a backup into an empty place. */
-import { finishRestore, restoreBackup } from "../backup/restore-backup.ts";
+
+import { openTarget } from "../backup/open-target.ts";
+import { restoreBackup } from "../backup/restore-backup.ts";
+import { openRestoredBlobs } from "../backup/restored-blobs.ts";
 import { listSnapshots, readSnapshot, type Snapshot } from "../backup/snapshot.ts";
 import type { BackupTarget } from "../backup/target.ts";
-import { openBlobFolder } from "../blobs/open-blobs.ts";
 import type { Config } from "../config.ts";
 import { migrations } from "../domains.ts";
-import { findSecretsKey } from "../iam/secrets/secrets-key.ts";
 import { createLog } from "../lib/log.ts";
+import { checkRestored } from "./check-restored.ts";
 import { createImportReport } from "./import-report.ts";
-import { openDatabase, openInstallation } from "./open-installation.ts";
-import { openTarget } from "./open-target.ts";
+import { openDatabase } from "./open-installation.ts";
 import { withOptions } from "./parse-options.ts";
-import { verifyInstallation } from "./verify.ts";
 
-const USAGE = `Usage: holtd restore [--snapshot NAME] [--list] FOLDER
+const USAGE = `Usage: holtd restore [--snapshot NAME] [--list] TARGET
 
-Restores a backup that \`holtd backup\` wrote. HOLT_DATA_DIR must be empty or missing, and so must the tables of
-HOLT_DATABASE_URL. A restore that was interrupted is continued by the same command. A database is restored to the kind of
-store that it came from. The end of the restore is a check like \`holtd verify --quick\`.
+Restores a backup that \`holtd backup\` wrote to a folder or to s3://bucket/prefix. HOLT_DATA_DIR must be empty or
+missing, and so must the tables of HOLT_DATABASE_URL and the bucket of HOLT_BLOBS, which gets the blobs directly. A restore
+that was interrupted is continued by the same command. A database is restored to the kind of store that it came from. The
+end of the restore is a check like \`holtd verify --quick\`.
 
 The secrets key is opened with the passphrase HOLT_BACKUP_PASSPHRASE.
 
@@ -26,12 +27,17 @@ The secrets key is opened with the passphrase HOLT_BACKUP_PASSPHRASE.
 
 Exit status: 0 success, 1 the restore failed, 2 usage, 3 the restored data has problems.`;
 
-const SPEC = { usage: USAGE, options: { snapshot: { type: "string" }, list: { type: "boolean" } }, positionals: 1 } as const;
+const SPEC = {
+  usage: USAGE,
+  options: { snapshot: { type: "string" }, list: { type: "boolean" } },
+  positionals: 1,
+} as const;
 
 /** @param args after `restore`. @returns the exit status */
 export async function restore(args: readonly string[], loadConfig: () => Promise<Config>): Promise<number> {
   return withOptions(SPEC, args, async ({ values, positionals }) => {
-    const target = await openTarget(positionals[0] ?? "");
+    const config = await loadConfig();
+    using target = await openTarget(positionals[0] ?? "", config);
     const { complete } = await listSnapshots(target);
     if (values.list === true) {
       for (const name of complete) console.log(name);
@@ -40,7 +46,7 @@ export async function restore(args: readonly string[], loadConfig: () => Promise
     const name = values.snapshot ?? complete.at(-1);
     if (typeof name !== "string" || !complete.includes(name))
       throw new Error(`${target.name} has no complete backup${name ? ` ${name}` : ""}`);
-    return runRestore(target, await readSnapshot(target, name), await loadConfig());
+    return await runRestore(target, await readSnapshot(target, name), config);
   });
 }
 
@@ -57,7 +63,7 @@ async function runRestore(target: BackupTarget, snapshot: Snapshot, config: Conf
   await restoreBackup(
     {
       ...{ target, snapshot, dataDir, databaseUrl, passphrase },
-      openBlobs: () => openBlobFolder(config, log),
+      openBlobs: () => openRestoredBlobs(config, log),
       async createTables(schema) {
         await using _store = await openDatabase({ url: databaseUrl, dataDir, log }, schema);
       },
@@ -69,28 +75,6 @@ async function runRestore(target: BackupTarget, snapshot: Snapshot, config: Conf
     },
   );
   console.error("verifying");
-  return checkRestored(snapshot, config);
-}
-
-async function checkRestored(snapshot: Snapshot, config: Config): Promise<number> {
-  const { dataDir } = config;
-  await using installation = await openInstallation(config, { use: "inspection" });
-  await installation.adoptBlobs();
-  const problems = await problemsOf(snapshot, config, installation);
-  await finishRestore(dataDir);
-  console.log(`Restored ${snapshot.name}: the database and ${snapshot.blobs.count} blobs of ${snapshot.blobs.bytes} bytes.`);
-  const key = await findSecretsKey({ store: installation.store, dataDir, key: config.secretsKey }).catch(() => "unknown");
-  if (key === "unknown")
-    console.log(`Before the start, put the secrets key of the old server into ${dataDir}/secrets.key or HOLT_SECRETS_KEY.`);
-  return problems > 0 ? 3 : 0;
-}
-
-/** The checks need the current schema. Data of an earlier one is checked after the server's start, by `holtd verify`. */
-async function problemsOf(snapshot: Snapshot, config: Config, installation: Parameters<typeof verifyInstallation>[0]): Promise<number> {
-  if (snapshot.schema < migrations.length) {
-    console.log("The next start of the server migrates the database. Run holtd verify after it.");
-    return 0;
-  }
-  const { problems } = await verifyInstallation(installation, config, { readsAll: false, repairs: false });
-  return problems;
+  const { name, schema, blobs } = snapshot;
+  return checkRestored(`Restored ${name}: the database and ${blobs.count} blobs of ${blobs.bytes} bytes.`, schema, config);
 }

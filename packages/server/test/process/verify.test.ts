@@ -116,5 +116,5 @@ test("a damaged backup, a full place and wrong command lines are refused", async
   assert.match((await runHoltd(["restore", target], { HOLT_DATA_DIR: join(folder.path, "third") })).stderr, /holt\.db .* is damaged/);
   assert.equal((await runHoltd(["backup"], settings)).code, 2);
   assert.equal((await runHoltd(["backup", "--keep", "0", target], settings)).code, 2);
-  assert.match((await runHoltd(["backup", "ftp://x"], settings)).stderr, /cannot write backups to ftp/);
+  assert.match((await runHoltd(["backup", "ftp://x"], settings)).stderr, /is neither a folder nor s3:/);
 });

@@ -1,9 +1,9 @@
 /** A backup under load, of a server that is then killed, restores to the same resources and images. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { S3_CREDENTIALS, startS3Server } from "../harness/blobs/s3-server.ts";
 import { freePort } from "../harness/free-port.ts";
 import { get, printedToken, runHoltd, type Settings, startHoltd, temporaryFolder } from "../harness/holtd.ts";
 import { createDatabase } from "../harness/postgres.ts";
@@ -169,7 +169,7 @@ async function assertRepeatable(settings: Settings, backups: string): Promise<vo
   assert.equal(second.code, 0, second.stderr);
   const [, all = "", copied = ""] = /the database and (\d+) blobs .* of which (\d+) of/.exec(second.stdout) ?? [];
   assert.ok(Number(copied) < Number(all), second.stdout);
-  assert.equal((await readdir(join(backups, "snapshots"))).length, 2);
+  assert.equal((await runHoltd(["restore", "--list", backups], settings)).stdout.trim().split("\n").length, 2);
 }
 
 test("a backup under load on SQLite restores all resources and images", async () => {
@@ -184,5 +184,16 @@ test("a backup under load on PostgreSQL restores all resources and images", asyn
     { HOLT_DATA_DIR: join(folder.path, "a"), HOLT_DATABASE_URL: a },
     { HOLT_DATA_DIR: join(folder.path, "b"), HOLT_DATABASE_URL: b },
     join(folder.path, "backups"),
+  );
+});
+
+test("a backup under load to S3 restores all resources, and images into a bucket", async () => {
+  await using folder = await temporaryFolder();
+  await using s3 = await startS3Server();
+  const common = { ...s3.env, AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId, AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey };
+  await drill(
+    { ...common, HOLT_DATA_DIR: join(folder.path, "a"), HOLT_BLOBS: "s3://blobs/first" },
+    { ...common, HOLT_DATA_DIR: join(folder.path, "b"), HOLT_BLOBS: "s3://blobs/second" },
+    "s3://blobs/backups",
   );
 });

@@ -23,3 +23,26 @@ export function parseS3Url(url: string): Pick<S3Location, "bucket" | "prefix"> |
   if (folders.some((folder) => folder === "." || folder === "..")) return undefined;
   return { bucket, prefix: folders.map((folder) => `${folder}/`).join("") };
 }
+
+const PARAMETERS = ["endpoint", "region", "path-style"];
+
+/**
+ * @param text `s3://bucket/prefix`, with the parameters `endpoint`, `region` and `path-style` (on or off)
+ * @param defaults what holds without a parameter
+ * @returns undefined if it is malformed
+ */
+export function parseS3Target(text: string, defaults: Pick<S3Location, "endpoint" | "region" | "pathStyle">): S3Location | undefined {
+  const [url = "", query = ""] = text.split("?", 2);
+  const place = parseS3Url(url);
+  const given = new URLSearchParams(query);
+  const pathStyle = given.get("path-style");
+  const endpoint = URL.parse(given.get("endpoint") ?? "https://none")?.protocol ?? "";
+  if (place === undefined || [...given.keys()].some((name) => !PARAMETERS.includes(name))) return undefined;
+  if (!/^https?:$/.test(endpoint) || (pathStyle !== null && !/^(on|off)$/.test(pathStyle))) return undefined;
+  return {
+    ...place,
+    endpoint: given.get("endpoint") ?? defaults.endpoint,
+    region: given.get("region") ?? defaults.region,
+    pathStyle: pathStyle === null ? defaults.pathStyle : pathStyle === "on",
+  };
+}

@@ -1,0 +1,26 @@
+/** Opens the target of backups that an operator names. */
+import { resolve } from "node:path";
+import type { BlobSettings } from "../blobs/blob-settings.ts";
+import { parseS3Target } from "../blobs/s3/s3-location.ts";
+import { openFolderTarget } from "./folder-target.ts";
+import type { BackupTarget } from "./target.ts";
+
+type S3Settings = Pick<BlobSettings, "s3Endpoint" | "s3Region" | "s3PathStyle">;
+
+/**
+ * @param name a folder, or `s3://bucket/prefix`. The settings of S3 hold unless the name has its own, as in
+ * `s3://bucket/prefix?endpoint=https://s3.example.com&region=eu&path-style=on`
+ * @throws Error for the operator
+ */
+export async function openTarget(name: string, settings: S3Settings): Promise<BackupTarget> {
+  const scheme = /^([a-z][a-z0-9+.-]*):\/\//.exec(name)?.[1];
+  if (scheme === undefined) return openFolderTarget(resolve(name));
+  const { s3Endpoint: endpoint, s3Region: region, s3PathStyle: pathStyle } = settings;
+  const location = parseS3Target(name, { endpoint, region, pathStyle });
+  if (location === undefined)
+    throw new Error(
+      `"${name}" is neither a folder nor s3://bucket/prefix, with ?endpoint=URL&region=NAME&path-style=on after it where needed`,
+    );
+  const { openS3Target } = await import("./s3-target.ts");
+  return openS3Target(location);
+}
