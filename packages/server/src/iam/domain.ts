@@ -21,8 +21,8 @@ import { publicContent } from "./migrations/043-public-content.ts";
 import { signInSettings } from "./migrations/044-sign-in-settings.ts";
 import { searchIndexes } from "./migrations/047-search-indexes.ts";
 import { organizationLimits } from "./migrations/048-organization-limits.ts";
-import { accountLinks } from "./migrations/049-account-links.ts";
-import { sharedAddresses } from "./migrations/050-shared-addresses.ts";
+import { accountLinks } from "./migrations/050-account-links.ts";
+import { sharedAddresses } from "./migrations/051-shared-addresses.ts";
 import "./tables.ts";
 
 const ofGroup = ({ uid }: { uid: string }) => ({ subject: uid, group: uid });

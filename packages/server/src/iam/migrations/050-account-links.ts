@@ -3,7 +3,7 @@ import type { Dialect } from "../../db/dialect.ts";
 import type { Migration } from "../../db/migrate.ts";
 
 export const accountLinks: Migration = {
-  version: 49,
+  version: 50,
   name: "account-links",
   statements: ({ types: { text, integer } }: Dialect) => [
     `create table account_link (

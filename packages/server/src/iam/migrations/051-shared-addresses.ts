@@ -2,7 +2,7 @@
 import type { Migration } from "../../db/migrate.ts";
 
 export const sharedAddresses: Migration = {
-  version: 50,
+  version: 51,
   name: "shared-addresses",
   statements: () => [
     "drop index local_account_by_email_key",
