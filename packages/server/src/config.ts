@@ -299,7 +299,7 @@ export const settings: Settings = {
   maxTransfersPerCaller: {
     env: "HOLT_MAX_TRANSFERS_PER_CALLER",
     fallback: "256",
-    doc: "Maximum number of concurrent transfers of one identity: blobs, files of libraries, feeds and long lists of version 1. Further ones get RESOURCE_EXHAUSTED (HTTP 429). All anonymous readers of feeds and of public content count as one identity, and one network of them gets a quarter, but at least 8. `0` for no limit.",
+    doc: "Maximum number of concurrent transfers of one identity: blobs, files of libraries, feeds and long lists of version 1. Further ones get RESOURCE_EXHAUSTED (HTTP 429). The anonymous readers of feeds and of public content from one network (an IPv4 address, or a /64 of IPv6) count as one identity. `0` for no limit.",
     parse: parseInteger(0, 1_000_000),
   },
   readTimeoutMs: {
