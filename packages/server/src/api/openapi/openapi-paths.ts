@@ -8,7 +8,9 @@ import type { Operation } from "../call/operation.ts";
 import { compileTextDecoder } from "../rest/message-fields.ts";
 import { type Route, routesOf } from "../rest/route-table.ts";
 import { textSpellings } from "../rest/text-spellings.ts";
+import { examples } from "./openapi-examples.ts";
 import { behaves, type Schemas } from "./openapi-schemas.ts";
+import { tagOf } from "./openapi-tags.ts";
 
 export function openApiPaths(operations: readonly Operation[], schemas: Schemas): JsonObject {
   const paths: Record<string, JsonObject> = {};
@@ -44,12 +46,12 @@ function pathOf({ template }: Route, names: VariableNames): string {
 function operationObject(route: Route, names: VariableNames, schemas: Schemas): JsonObject {
   const { operation, binding } = route;
   const { method, bindings } = operation;
-  const tag = tagOf(operation);
+  const service = method.parent.typeName.replace(/^platform\./, "");
   // The first route of an operation has its plain name; the ids of further routes add their method.
   const suffix = bindings[0] === binding ? "" : `.${binding.method.toLowerCase()}`;
   return {
-    operationId: `${tag}.${method.name}${suffix}`,
-    tags: [tag],
+    operationId: `${service}.${method.name}${suffix}`,
+    tags: [tagOf(operation)],
     summary: summaryOf(operation),
     description: descriptionOf(operation),
     ...(operation.handler === undefined ? { "x-unimplemented": true } : {}),
@@ -58,10 +60,6 @@ function operationObject(route: Route, names: VariableNames, schemas: Schemas): 
     ...requestBody(route, schemas),
     responses: { 200: success(operation, schemas), default: { $ref: "#/components/responses/Error" } },
   };
-}
-
-export function tagOf({ method }: Operation): string {
-  return method.parent.typeName.replace(/^platform\./, "");
 }
 
 function summaryOf({ method, handler }: Operation): string {
@@ -135,7 +133,8 @@ function requestBody(route: Route, schemas: Schemas): JsonObject {
   const field = input.fields.find(({ name }) => name === binding.body);
   const schema = field === undefined ? unbound(input, route, schemas) : schemas.ofField(field);
   const message = field === undefined ? input : field.fieldKind === "message" ? field.message : undefined;
-  return { requestBody: content("application/json", binding.method === "PATCH" ? schema : withRequired(schema, message, route)) };
+  const example = examples.get(`${operation.method.parent.typeName}.${operation.method.name}`);
+  return { requestBody: content("application/json", binding.method === "PATCH" ? schema : withRequired(schema, message, route), example) };
 }
 
 /** The message without the fields of the path. */
@@ -154,8 +153,8 @@ function withRequired(schema: JsonObject, message: DescMessage | undefined, { te
   return fields.length === 0 ? schema : { allOf: [schema, { required: fields.map((field) => field.jsonName) }] };
 }
 
-function content(type: string, schema: JsonObject): JsonObject {
-  return { content: { [type]: { schema } } };
+function content(type: string, schema: JsonObject, example?: JsonObject): JsonObject {
+  return { content: { [type]: { schema, ...(example !== undefined && { example }) } } };
 }
 
 function success({ method }: Operation, schemas: Schemas): JsonObject {

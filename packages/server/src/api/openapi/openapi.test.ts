@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { JsonObject } from "@bufbuild/protobuf";
+import { fromJson, type JsonObject } from "@bufbuild/protobuf";
 import { services } from "@holt/api";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { contractOperations } from "../rest/contract-routes.ts";
 import { openApiDocument } from "./openapi.ts";
+import { examples } from "./openapi-examples.ts";
 
 const document = openApiDocument({ operations: contractOperations, baseUrl: "https://holt.test" });
 const paths = document.paths as Record<string, Record<string, JsonObject>>;
@@ -25,6 +26,31 @@ test("the document has every route of the contract, each with its own id", () =>
   assert.equal(operations.length, routes);
   assert.equal(new Set(operations.map((operation) => operation.operationId)).size, routes);
   assert.equal(new Set(operations.flatMap((operation) => operation.tags as string[])).size, services.length);
+});
+
+test("each service has a readable name, and services are in the order in which people need them", () => {
+  const names = (document.tags as JsonObject[]).map(({ name }) => String(name));
+  assert.deepEqual(new Set(operations.flatMap((operation) => operation.tags as string[])), new Set(names));
+  for (const name of names) assert.match(name, /^[A-Z][a-z ]+: [A-Z][\w ]+( \(version 1\))?$/);
+  const places = ["Access: Groups", "Images: Repos", "Libraries: Artifacts", "Advisories: Advisories", "Events: Subscriptions"].map(
+    (name) => names.indexOf(name),
+  );
+  assert.deepEqual(
+    places,
+    places.toSorted((one, other) => one - other),
+  );
+  assert.ok(!places.includes(-1));
+  assert.ok(names.indexOf("Access: Groups") < names.indexOf("Access: Groups (version 1)"));
+});
+
+test("each example is a body that its operation reads", () => {
+  for (const [name, example] of examples) {
+    const operation = contractOperations.find(({ method }) => `${method.parent.typeName}.${method.name}` === name);
+    assert.ok(operation, name);
+    const field = operation.method.input.fields.find((each) => each.name === operation.bindings[0]?.body);
+    fromJson(field?.message ?? operation.method.input, example);
+  }
+  assert.match(JSON.stringify(document), /"example":\{"name":"web-shop"/);
 });
 
 test("no two paths differ only in the names of their parameters", () => {
