@@ -1,14 +1,13 @@
 /** Output for people, in a real terminal, and output for programs. */
 import assert from "node:assert/strict";
-import { execFile, spawnSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { after, before, describe, test } from "node:test";
 import { promisify } from "node:util";
 import { parse } from "yaml";
 import { type CommandLineWorld, PROGRAM, startCommandLineWorld } from "./harness.ts";
+import { runInTerminal, withoutTerminal } from "./terminal.ts";
 
 const run = promisify(execFile);
-/** The script of util-linux gives a command a terminal. */
-const hasTerminal = /util-linux/.test(spawnSync("script", ["--version"], { encoding: "utf8" }).stdout ?? "");
 
 describe("output", () => {
   const world = {} as CommandLineWorld;
@@ -44,16 +43,9 @@ describe("output", () => {
     assert.equal(stderr, "");
   });
 
-  describe("on a terminal", { skip: hasTerminal ? false : "the program script is not installed" }, () => {
-    /** @returns what a terminal of 60 columns shows */
-    async function inTerminal(args: readonly string[], env: Readonly<Record<string, string>> = {}, answer = ""): Promise<string> {
-      const command = `stty cols 60; '${process.execPath}' '${PROGRAM}' ${args.map((arg) => `'${arg}'`).join(" ")}`;
-      const child = run("script", ["-qec", command, "/dev/null"], {
-        env: world.holt.environment({ TERM: "xterm", SHELL: "/bin/sh", ...env }),
-      });
-      child.child.stdin?.end(answer);
-      return (await child.catch((error: { stdout: string }) => error)).stdout;
-    }
+  describe("on a terminal", { skip: withoutTerminal }, () => {
+    const inTerminal = async (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+      (await runInTerminal(world.holt, args, { env })).shown;
 
     test("a table fits the width and has a coloured head, but no colour with NO_COLOR", async () => {
       const coloured = await inTerminal(list);
@@ -64,9 +56,29 @@ describe("output", () => {
     });
 
     test("a destructive command asks, and changes nothing without a yes", async () => {
-      const shown = await inTerminal(["iam", "groups", "delete", "folder"], { NO_COLOR: "1" }, "n\n");
+      const answers = [[/continue\? \[y\/N\] /, "n\r"]] as const;
+      const { shown, status } = await runInTerminal(world.holt, ["iam", "groups", "delete", "folder"], {
+        env: { NO_COLOR: "1" },
+        answers,
+      });
+      assert.equal(status, 1);
       assert.match(shown, /holt iam groups delete folder: continue\? \[y\/N\]/);
       assert.match(shown, /nothing was changed/);
+      assert.match(await world.holt.must(list), /folder/);
+    });
+
+    test("a yes deletes what a command asks about", async () => {
+      await world.group(world.orgUid, "to delete");
+      const answers = [[/continue\? \[y\/N\] /, "y\r"]] as const;
+      const { status, shown } = await runInTerminal(world.holt, ["iam", "groups", "delete", "to delete"], { answers });
+      assert.equal(status, 0, shown);
+      assert.doesNotMatch(await world.holt.must(list), /to delete/);
+    });
+
+    test("Ctrl-C at a question ends the command and changes nothing", async () => {
+      const answers = [[/continue\? \[y\/N\] /, "\u0003"]] as const;
+      const { status, shown } = await runInTerminal(world.holt, ["iam", "groups", "delete", "folder"], { answers });
+      assert.equal(status, 130, shown);
       assert.match(await world.holt.must(list), /folder/);
     });
   });
