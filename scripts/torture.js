@@ -1,6 +1,7 @@
 /**
  * Runs the robustness tests again and again with new seeds, and prints a table of figures:
- * `npm run torture -- --minutes 60`. A seed that fails is printed, and TEST_SEED repeats it.
+ * `npm run torture -- --minutes 60`. A seed that fails is printed, and TEST_SEED repeats it. TEST_ROUNDS makes the tests of
+ * a fleet of servers longer than in CI.
  */
 import { spawn } from "node:child_process";
 import { readdirSync } from "node:fs";
@@ -48,7 +49,10 @@ process.exitCode = [...figures.values()].some(({ failed }) => failed > 0) ? 1 : 
 function run(path, seed) {
   return new Promise((resolve) => {
     const args = ["--test", "--test-reporter=spec", `--test-timeout=${FILE_TIMEOUT_MS}`, path];
-    const child = spawn(process.execPath, args, { env: { ...process.env, TEST_SEED: String(seed) }, stdio: ["ignore", "pipe", "inherit"] });
+    const child = spawn(process.execPath, args, {
+      env: { ...process.env, TEST_SEED: String(seed), TEST_ROUNDS: "4" },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
     let output = "";
     child.stdout.setEncoding("utf8").on("data", (text) => {
       output += text;

@@ -13,7 +13,12 @@ interface Flow {
   readonly client: Socket;
   readonly target: Socket | undefined;
   isSilent: boolean;
+  /** The first bytes of the client. */
+  spoken: string;
 }
+
+/** Longer than what a client of PostgreSQL sends until it is ready. */
+const SPOKEN_LENGTH = 4096;
 
 export class TcpProxy implements AsyncDisposable {
   readonly #server: Server;
@@ -48,9 +53,10 @@ export class TcpProxy implements AsyncDisposable {
   /**
    * Drops all further bytes of the existing connections and closes none of them: neither side notices. They stay dead
    * when the network is back, as after a failover.
+   * @param spoken only the connections whose client has said this among its first bytes
    */
-  silence(): void {
-    for (const flow of this.#flows) flow.isSilent = true;
+  silence(spoken = ""): void {
+    for (const flow of this.#flows) if (flow.spoken.includes(spoken)) flow.isSilent = true;
   }
 
   /** Silences existing and new connections. */
@@ -71,11 +77,14 @@ export class TcpProxy implements AsyncDisposable {
     client.on("error", () => {});
     if (this.#mode === "refused") return void client.resetAndDestroy();
     const target = this.#mode === "pass" ? connect(this.#port, this.#host) : undefined;
-    const flow: Flow = { client, target, isSilent: target === undefined };
+    const flow: Flow = { client, target, isSilent: target === undefined, spoken: "" };
     this.#flows.add(flow);
     client.once("close", () => this.#flows.delete(flow));
     if (target === undefined) return void client.resume();
     target.on("error", () => {});
+    client.on("data", (chunk: Buffer) => {
+      if (flow.spoken.length < SPOKEN_LENGTH) flow.spoken += chunk.toString("latin1");
+    });
     this.#forward(flow, client, target);
     this.#forward(flow, target, client);
   }
