@@ -200,7 +200,7 @@ export const settings: Settings = {
     env: "HOLT_DATABASE_URL",
     fallback: "",
     isSecret: true,
-    doc: "Empty for SQLite in the data folder, or `postgres://user:password@host:5432/database` for PostgreSQL 15 or newer. Several servers may share one PostgreSQL.",
+    doc: "Empty for SQLite in the data folder, or `postgres://user:password@host:5432/database` for PostgreSQL 15 or newer. Several servers may share one PostgreSQL. With several hosts, `postgres://…@a:5432,b:5432/database?target_session_attrs=read-write`, the server uses the one that accepts writes, and follows a failover.",
     parse: parseDatabaseUrl,
   },
   databasePoolSize: {
@@ -625,7 +625,7 @@ function shownValue({ env, isSecret }: Pick<Setting<unknown>, "env" | "isSecret"
 /** Shows the scheme of a database URL, and the host only if the end of the password is certain. */
 function redactedUrl(text: string): string {
   const [, scheme = "", rest = ""] = /^([a-z]+:\/\/)?(.*)$/s.exec(text) ?? [];
-  const host = /^[^@?#/]*@([\w.:[\]-]+(?:\/[\w-]*)?)$/.exec(rest)?.[1];
+  const host = /^[^@?#/]*@([\w.:,[\]-]+(?:\/[\w-]*)?)$/.exec(rest)?.[1];
   return `${scheme}***${host === undefined ? "" : `@${host}`}`;
 }
 

@@ -4,6 +4,7 @@ import { isIP } from "node:net";
 import { ServicePrincipal } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import type { PublicOrganizations } from "./advisories/documents/publication.ts";
 import type { RequiredTerms } from "./api/call/required-terms.ts";
+import { splitPostgresUrl } from "./db/postgres-url.ts";
 import { parseSecretsKey } from "./iam/secrets/secrets-key.ts";
 import { isIssuerUrl } from "./iam/tokens/issuer-url.ts";
 import { normalizeIssuer } from "./iam/tokens/jwt.ts";
@@ -37,6 +38,13 @@ function isEscaped(text: string): boolean {
 
 export function parseDatabaseUrl(text: string): string {
   if (text === "") return text;
+  const { hosts, problem } = splitPostgresUrl(text);
+  for (const host of hosts) assertDatabaseUrl(host);
+  if (problem !== undefined) throw new Error(`a URL whose ${problem}`);
+  return text;
+}
+
+function assertDatabaseUrl(text: string): void {
   const url = URL.parse(text);
   // A special character ends the password early: the rest of it would become a part of the host, the path or the query.
   const isCut = url === null || /@/.test(url.pathname + url.hash) || (url.pathname.length < 2 && url.search.includes("@"));
@@ -44,7 +52,6 @@ export function parseDatabaseUrl(text: string): string {
   if (url === null || !["postgres:", "postgresql:"].includes(url.protocol))
     throw new Error("a URL that starts with postgres:// or postgresql://");
   if (url.pathname.length < 2) throw new Error("empty, or a URL with the name of a database: postgres://user:password@host:5432/database");
-  return text;
 }
 
 /** The message repeats nothing of the text, which has a password. */

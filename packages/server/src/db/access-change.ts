@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import type { Log } from "../lib/log.ts";
+import type { PostgresHosts } from "./postgres-hosts.ts";
 import type { WriteDb } from "./store.ts";
 
 const CHANNEL = "holt_access";
@@ -60,6 +61,7 @@ export class AccessChangeListener implements AsyncDisposable {
   readonly #options: AccessChangeOptions;
   readonly #running: Promise<void>;
   #client: pg.Client | undefined;
+  #hosts: PostgresHosts | undefined;
   #wake: () => void = () => {};
   #isNotified = false;
   #isClosed = false;
@@ -93,6 +95,7 @@ export class AccessChangeListener implements AsyncDisposable {
         });
       } catch (error) {
         if (this.#isClosed) return;
+        this.#hosts?.doubt();
         this.#options.log.warn({ err: error }, "lost the connection that listens for changed access rights");
       }
       await this.#sleep(pause * (0.5 + Math.random()));
@@ -103,9 +106,12 @@ export class AccessChangeListener implements AsyncDisposable {
   async #listen(onPoll: () => void): Promise<void> {
     // Commands and servers on SQLite do not need the driver.
     const { default: driver } = await import("pg");
+    const { postgresHosts } = await import("./postgres-hosts.ts");
+    this.#hosts = postgresHosts(this.#options.url);
+    const connectionString = await this.#hosts.find();
     if (this.#isClosed) return;
     const client = new driver.Client({
-      connectionString: this.#options.url,
+      connectionString,
       application_name: "holt",
       connectionTimeoutMillis: 2000,
       query_timeout: 2000,

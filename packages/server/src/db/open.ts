@@ -5,6 +5,7 @@ import type { Log } from "../lib/log.ts";
 import type { Meter } from "../lib/meter.ts";
 import type { Tracer } from "../lib/tracer.ts";
 import { isMigrated, type Migration, migrate } from "./migrate.ts";
+import { splitPostgresUrl } from "./postgres-url.ts";
 import { openSqlite } from "./sqlite.ts";
 import type { Store } from "./store.ts";
 
@@ -72,15 +73,15 @@ class MissingInstallation extends Error {
 }
 
 function withCheckedUrl(options: StoreOptions): StoreOptions {
-  const url = URL.parse(options.url);
+  const urls = splitPostgresUrl(options.url).hosts.map((host) => URL.parse(host));
   // The address may contain a password, so the message does not quote it.
-  if (url === null || !["postgres:", "postgresql:"].includes(url.protocol)) {
+  if (urls.some((url) => url === null || !["postgres:", "postgresql:"].includes(url.protocol))) {
     throw new Error("the database address must begin with postgres:// and be a valid URL; leave it empty for a file in the data folder");
   }
   return options;
 }
 
 function hostAndDatabaseOf(url: string): string {
-  const { host, pathname } = new URL(url);
-  return `${host}${pathname}`;
+  const urls = splitPostgresUrl(url).hosts.map((host) => new URL(host));
+  return `${urls.map(({ host }) => host).join(",")}${urls[0]?.pathname}`;
 }

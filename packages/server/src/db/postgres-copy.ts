@@ -4,6 +4,7 @@ import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import pg from "pg";
 import { from as copyFrom, to as copyTo } from "pg-copy-streams";
+import { postgresHosts } from "./postgres-hosts.ts";
 
 export interface DumpedTable {
   readonly name: string;
@@ -79,7 +80,8 @@ export async function loadPostgres(url: string, dump: PostgresDump, rowsOf: (tab
   });
 }
 
-async function withClient<T>(connectionString: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
+async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
+  const connectionString = await postgresHosts(url).find();
   const client = new pg.Client({ connectionString, application_name: "holt backup", connectionTimeoutMillis: 10_000, keepAlive: true });
   // A lost connection also rejects the running query.
   client.on("error", () => {});

@@ -3,7 +3,7 @@ import type { CompiledQuery, QueryResult, RootOperationNode } from "kysely";
 import pg, { type ClientBase } from "pg";
 import { unavailable } from "../lib/errors.ts";
 import { sha256Hex } from "../lib/sha256.ts";
-import { ConflictError, ConstraintError, writtenTable } from "./transaction.ts";
+import { ConflictError, ConstraintError, RETRY_AFTER_SECONDS, writtenTable } from "./transaction.ts";
 
 /** A prepared statement takes about ten kilobytes on the database server. */
 const MAX_STATEMENTS_PER_CONNECTION = 200;
@@ -64,7 +64,7 @@ async function send(client: ClientBase, query: pg.QueryConfig, node?: RootOperat
   try {
     return await client.query(query);
   } catch (error) {
-    if (!(error instanceof pg.DatabaseError)) brokenClients.add(client);
+    if (!(error instanceof pg.DatabaseError) || FATAL.test(error.code ?? "")) brokenClients.add(client);
     throw errorFromPostgres(error, node);
   }
 }
@@ -81,11 +81,13 @@ export function errorFromPostgres(error: unknown, query?: RootOperationNode): un
   if (code === "23503") return new ConstraintError("foreign-key", table, [], error);
   if (code === "40001" || code === "40P01" || isStalePlan(code, error)) return new ConflictError(error.message, { cause: error });
   if (typeof code !== "string" ? LOST_CONNECTION.test(error.message) : UNAVAILABLE.test(code)) {
-    return unavailable("the database is temporarily unavailable", { cause: error });
+    return unavailable("the database is temporarily unavailable", { cause: error, retryAfterSeconds: RETRY_AFTER_SECONDS });
   }
   return error;
 }
 
+/** The server closes the connection. A commit may have taken effect before, for example while it waited for a standby. */
+const FATAL = /^(?:08|57P|25P03)/;
 /** Lost connections, missing resources, shutdown, timeouts of locks and statements, and errors of sockets. */
 const UNAVAILABLE = /^(?:08|53|57P|58|57014|55P03|25P0[34]|E[A-Z]{3,})/;
 /** Matches the driver's own errors, which have no code. */

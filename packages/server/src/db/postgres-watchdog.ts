@@ -8,6 +8,7 @@
 import type { Socket } from "node:net";
 import pg, { type ClientBase } from "pg";
 import type { Log } from "../lib/log.ts";
+import type { PostgresHosts } from "./postgres-hosts.ts";
 
 /** Longest time for an answer to a statement. The database's own limit is shorter, so that it usually answers. */
 const STATEMENT_MS = 30_000;
@@ -43,7 +44,8 @@ export interface WatchOptions {
 }
 
 export class Watchdog implements Disposable {
-  readonly #url: string;
+  readonly #hosts: PostgresHosts;
+  readonly #unsubscribe: () => void;
   readonly #log: Log;
   readonly #pending = new Map<ClientBase, Pending>();
   readonly #sessions = new WeakMap<ClientBase, Session>();
@@ -55,8 +57,9 @@ export class Watchdog implements Disposable {
   #isChecking = false;
   readonly #timer: NodeJS.Timeout;
 
-  constructor(url: string, log: Log) {
-    this.#url = url;
+  constructor(hosts: PostgresHosts, log: Log) {
+    this.#hosts = hosts;
+    this.#unsubscribe = hosts.onChange(() => this.#leaveHost());
     this.#log = log;
     this.#timer = setInterval(() => this.#tick(performance.now()), TICK_MS).unref();
   }
@@ -90,6 +93,13 @@ export class Watchdog implements Disposable {
     return this.#closed.has(client);
   }
 
+  /** Another host accepts the writes now: nothing that the former one answers counts. */
+  #leaveHost(): void {
+    this.#log.warn("another host of the database accepts writes now");
+    this.closePending();
+    this.#trustedSince = performance.now();
+  }
+
   /** Closes all connections with a pending statement. */
   closePending(): void {
     for (const [client, pending] of this.#pending) this.#close(client, pending);
@@ -114,7 +124,7 @@ export class Watchdog implements Disposable {
 
   async #check(silent: ReadonlyMap<ClientBase, Pending>): Promise<void> {
     const pids = [...silent.keys()].flatMap((client) => this.#sessions.get(client)?.pid ?? []);
-    const working = await withSingleConnection(this.#url, async (client) => (await client.query<Session>(WORKING, [pids])).rows);
+    const working = await withSingleConnection(this.#hosts, async (client) => (await client.query<Session>(WORKING, [pids])).rows);
     for (const [client, pending] of silent) {
       const session = this.#sessions.get(client);
       const isWorking = working.some(({ pid, start }) => pid === session?.pid && start === session.start);
@@ -134,6 +144,7 @@ export class Watchdog implements Disposable {
 
   [Symbol.dispose](): void {
     clearInterval(this.#timer);
+    this.#unsubscribe();
   }
 }
 
@@ -143,9 +154,9 @@ export function destroyConnection(client: ClientBase): void {
 }
 
 /** Runs statements on a new connection, so that neither pools nor old connections matter. Each step takes 2 s at most. */
-export async function withSingleConnection<T>(connectionString: string, use: (client: ClientBase) => Promise<T>): Promise<T> {
+export async function withSingleConnection<T>(hosts: PostgresHosts, use: (client: ClientBase) => Promise<T>): Promise<T> {
   const limits = { connectionTimeoutMillis: CHECK_MS, query_timeout: CHECK_MS };
-  const client = new pg.Client({ connectionString, application_name: "holt", ...limits });
+  const client = new pg.Client({ connectionString: await hosts.find(), application_name: "holt", ...limits });
   client.on("error", () => {});
   try {
     await client.connect();

@@ -9,14 +9,15 @@ import { noTracer, type Tracer } from "../lib/tracer.ts";
 import { postgresDialect } from "./dialect.ts";
 import { createReadHandle, type Execute } from "./handle.ts";
 import { createObservation, type Observation, type StatementKind } from "./observation.ts";
+import { type PostgresHosts, postgresHosts } from "./postgres-hosts.ts";
 import { executeOn, executePlainOn, isBroken, markBroken } from "./postgres-statements.ts";
 import { destroyConnection, Watchdog, type WatchOptions, withSingleConnection, withTimeout } from "./postgres-watchdog.ts";
 import type { DatabaseUsage, PoolUsage, ReadDb, Store, TransactionOptions, WriteDb } from "./store.ts";
-import { createAttempt, retryConflicts } from "./transaction.ts";
+import { createAttempt, RETRY_AFTER_SECONDS, retryConflicts } from "./transaction.ts";
 import { WRITE_PROBE, WriteHealth } from "./write-health.ts";
 
 export interface PostgresOptions {
-  /** A `postgres://` address. */
+  /** A `postgres://` address, of one host or several. */
   readonly url: string;
   readonly log: Log;
   /** Maximum number of open connections, per pool. */
@@ -28,14 +29,15 @@ export interface PostgresOptions {
 
 /** Does not connect yet and does not migrate. */
 export function openPostgres({ url, log, readers = 10, writers = 10, meter = noMeter, tracer = noTracer }: PostgresOptions): Store {
-  const watchdog = new Watchdog(url, log);
-  const parts = { url, log, watchdog, observation: createObservation({ meter, tracer, dialect: postgresDialect }) };
+  const hosts = postgresHosts(url);
+  const watchdog = new Watchdog(hosts, log);
+  const parts = { hosts, log, watchdog, observation: createObservation({ meter, tracer, dialect: postgresDialect }) };
   const readOnly = createPool(parts, readers, "default_transaction_read_only = on", CUSTOM_PLANS);
   return new PostgresStore(readOnly, createPool(parts, writers), parts);
 }
 
 interface StoreParts {
-  readonly url: string;
+  readonly hosts: PostgresHosts;
   readonly log: Log;
   readonly watchdog: Watchdog;
   readonly observation: Observation;
@@ -57,10 +59,15 @@ const CLOSE_MS = 5000;
 // Shorter than the watchdog's limit of 30 seconds, so that the database itself ends a statement where it still can.
 const SETTINGS = ["statement_timeout = '28s'", "lock_timeout = '10s'", "idle_in_transaction_session_timeout = '60s'"];
 
-function createPool({ url, log, watchdog }: StoreParts, max: number, ...settings: string[]): pg.Pool {
+function createPool({ hosts, log, watchdog }: StoreParts, max: number, ...settings: string[]): pg.Pool {
   const setUp = [...SETTINGS, ...settings].map((setting) => `set ${setting}`).join("; ");
+  class HostClient extends pg.Client {
+    constructor(config?: pg.ClientConfig) {
+      super({ ...config, connectionString: hosts.url });
+    }
+  }
   const pool = new pg.Pool({
-    connectionString: url,
+    Client: HostClient,
     application_name: "holt",
     max,
     connectionTimeoutMillis: 5000,
@@ -151,7 +158,11 @@ class PostgresStore implements Store {
     // A standby refuses to begin a transaction that writes. A new connection may lead to the primary.
     await execute(`begin ${mode}`).catch((cause: unknown) => {
       markBroken(client);
-      const reason = cause instanceof HoltError ? cause : unavailable("the database does not accept changes", { cause });
+      this.#parts.hosts.doubt();
+      const reason =
+        cause instanceof HoltError
+          ? cause
+          : unavailable("the database does not accept changes", { cause, retryAfterSeconds: RETRY_AFTER_SECONDS });
       throw watchdog.hasClosed(client) ? reason : new NotBegun(reason);
     });
     try {
@@ -161,7 +172,8 @@ class PostgresStore implements Store {
       return value;
     } catch (error) {
       // The database rolls back when it notices that the connection is closed.
-      if (isBroken(client)) throw unavailable(isCommitting ? UNKNOWN_OUTCOME : NO_OUTCOME, { cause: error });
+      if (isBroken(client) && isCommitting) throw unavailable(UNKNOWN_OUTCOME, { cause: error });
+      if (isBroken(client)) throw unavailable(NO_OUTCOME, { cause: error, retryAfterSeconds: RETRY_AFTER_SECONDS });
       await execute("rollback").catch(() => {});
       throw error;
     }
@@ -181,18 +193,25 @@ class PostgresStore implements Store {
 
   async #withClient<T>(pool: pg.Pool, use: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     const client = await this.#connect(pool).catch((error: unknown) => {
-      throw pool.ending ? unavailable("the server is shutting down") : unavailable("cannot connect to the database", { cause: error });
+      this.#parts.hosts.doubt();
+      throw pool.ending
+        ? unavailable("the server is shutting down")
+        : unavailable("cannot connect to the database", { cause: error, retryAfterSeconds: RETRY_AFTER_SECONDS });
     });
     try {
       return await use(client);
     } finally {
-      if (isBroken(client)) destroyConnection(client);
+      if (isBroken(client)) {
+        destroyConnection(client);
+        this.#parts.hosts.doubt();
+      }
       client.release(isBroken(client));
     }
   }
 
   /** Discards idle connections that have probably gone silent. */
   async #connect(pool: pg.Pool): Promise<pg.PoolClient> {
+    await this.#parts.hosts.known();
     for (;;) {
       const client = await pool.connect();
       if (!this.#parts.watchdog.isStale(client)) return client;
@@ -205,7 +224,7 @@ class PostgresStore implements Store {
     const timeout = sleep(PING_TIMEOUT_MS, undefined, { ref: false }).then(() => {
       throw unavailable("the database does not answer");
     });
-    const probe = () => withSingleConnection(this.#parts.url, (client) => client.query(PROBE, [WRITE_PROBE, new Date().toISOString()]));
+    const probe = () => withSingleConnection(this.#parts.hosts, (client) => client.query(PROBE, [WRITE_PROBE, new Date().toISOString()]));
     const check = async () => {
       await this.#read(CompiledQuery.raw("select 1"));
       await this.#writeHealth.probe(probe).catch((cause: unknown) => {

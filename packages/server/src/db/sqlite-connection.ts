@@ -4,7 +4,7 @@
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from "node:sqlite";
 import type { CompiledQuery, QueryResult, RootOperationNode } from "kysely";
 import { unavailable } from "../lib/errors.ts";
-import { ConstraintError, writtenTable } from "./transaction.ts";
+import { ConstraintError, RETRY_AFTER_SECONDS, writtenTable } from "./transaction.ts";
 
 const MAX_STATEMENTS = 500;
 /** Longer statements insert lists of rows. Their length seldom recurs, and they take much memory. */
@@ -113,7 +113,8 @@ export function errorFromSqlite(error: unknown, query?: RootOperationNode): unkn
   const table = query === undefined ? "" : writtenTable(query);
   if (UNIQUE_CODES.includes(code)) return new ConstraintError("unique", table, columnsOf((error as Error).message), error);
   if (FOREIGN_KEY_CODES.includes(code)) return new ConstraintError("foreign-key", table, [], error);
-  if (UNAVAILABLE_CODES.includes(code & 0xff)) return unavailable("the database is temporarily unavailable", { cause: error });
+  if (UNAVAILABLE_CODES.includes(code & 0xff))
+    return unavailable("the database is temporarily unavailable", { cause: error, retryAfterSeconds: RETRY_AFTER_SECONDS });
   return error;
 }
 

@@ -84,6 +84,9 @@ export function createAttempt(dialect: Dialect, execute: Execute): Attempt {
   };
 }
 
+/** The retry delay of calls that changed nothing because the database did not answer. */
+export const RETRY_AFTER_SECONDS = 1;
+
 const MAX_ATTEMPTS = 8;
 
 /** Retries after a ConflictError, with randomized exponential backoff. @throws ABORTED after the last attempt */

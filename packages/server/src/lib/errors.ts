@@ -131,8 +131,18 @@ export function resourceExhausted(description: string, retryAfterSeconds?: numbe
   );
 }
 
-export function unavailable(description: string, options?: ErrorOptions): HoltError {
-  return new HoltError(Code.UNAVAILABLE, `Unavailable: ${description}`, {}, options);
+export interface UnavailableOptions extends ErrorOptions {
+  /** Only where repeating the call has no effect of its own. */
+  readonly retryAfterSeconds?: number;
+}
+
+export function unavailable(description: string, { retryAfterSeconds, ...options }: UnavailableOptions = {}): HoltError {
+  return new HoltError(
+    Code.UNAVAILABLE,
+    `Unavailable: ${description}`,
+    retryAfterSeconds === undefined ? {} : { retryAfterSeconds },
+    options,
+  );
 }
 
 /** An unexpected error: the caller learns nothing of its cause, which goes to the log. */

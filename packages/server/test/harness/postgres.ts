@@ -4,6 +4,7 @@
  */
 import type { ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
 import type { Socket } from "node:net";
@@ -15,6 +16,8 @@ import { freePort } from "./free-port.ts";
 export interface TestPostgres extends AsyncDisposable {
   /** URL of the database `postgres`, as a superuser. */
   readonly url: string;
+  /** Ends it as a crash does. */
+  crash(): Promise<void>;
 }
 
 export interface TestPostgresOptions {
@@ -22,14 +25,21 @@ export interface TestPostgresOptions {
   readonly durable?: boolean;
   /** A folder whose databases outlive the process. By default a temporary one. */
   readonly dir?: string;
+  /** Settings of the server, such as `wal_level=replica`. */
+  readonly settings?: readonly string[];
 }
 
 /** Starts a PostgreSQL that the caller owns and that does not keep the process alive. Tests use `createDatabase` instead. */
-export async function startPostgres({ durable = false, dir }: TestPostgresOptions = {}): Promise<TestPostgres> {
+export async function startPostgres({ durable = false, dir, settings = [] }: TestPostgresOptions = {}): Promise<TestPostgres> {
   const EmbeddedPostgres = await importEmbeddedPostgres();
   const port = await freePort();
   const messages: string[] = [];
-  const onLog = (message: unknown) => void messages.push(String(message));
+  const standby = Promise.withResolvers<void>();
+  const onLog = (message: unknown) => {
+    messages.push(String(message));
+    // The package waits for the message of a primary.
+    if (String(message).includes("ready to accept read-only connections")) standby.resolve();
+  };
   const server = new EmbeddedPostgres({
     databaseDir: dir ?? (await mkdtemp(join(tmpdir(), "holt-postgres-"))),
     port,
@@ -41,13 +51,14 @@ export async function startPostgres({ durable = false, dir }: TestPostgresOption
       "listen_addresses=127.0.0.1",
       "unix_socket_directories=",
       "max_connections=500",
+      ...settings,
     ].flatMap((flag) => ["-c", flag]),
     onLog,
     onError: onLog,
   });
   try {
     if (dir === undefined || !existsSync(join(dir, "PG_VERSION"))) await server.initialise();
-    await server.start();
+    await Promise.race([server.start(), standby.promise]);
   } catch (error) {
     throw new Error(`PostgreSQL did not start:\n${messages.join("\n")}`, { cause: error });
   }
@@ -60,9 +71,15 @@ export async function startPostgres({ durable = false, dir }: TestPostgresOption
     stopping ??= server.stop();
     return stopping;
   };
+  const crash = () => {
+    child.ref();
+    stopping ??= once(child, "exit").then(() => {});
+    child.kill("SIGQUIT");
+    return stopping;
+  };
   process.once("beforeExit", stop);
   process.once("exit", () => child.kill("SIGINT"));
-  return { url: `postgres://postgres:password@127.0.0.1:${port}/postgres`, [Symbol.asyncDispose]: stop };
+  return { url: `postgres://postgres:password@127.0.0.1:${port}/postgres`, crash, [Symbol.asyncDispose]: stop };
 }
 
 /** Environment variable with the URL of the PostgreSQL that all test files share. */
@@ -89,6 +106,7 @@ export async function ensureTemplate(name: string, fill: (url: string) => Promis
     await client.query("select pg_advisory_lock(hashtext($1))", [name]);
     const { rowCount } = await client.query("select from pg_database where datname = $1", [name]);
     if (rowCount !== 0) return;
+    await client.query(`drop database if exists ${name}_new`);
     await client.query(`create database ${name}_new`);
     await fill(url.replace(/\/postgres$/, `/${name}_new`));
     await client.query(`alter database ${name}_new rename to ${name}`);

@@ -1,0 +1,100 @@
+/**
+ * Chooses the host of new connections to PostgreSQL. If the URL names several hosts, it is the one that accepts writes.
+ * After a failure all hosts are asked at the same time, until one accepts writes: the primary, or a promoted standby.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import { splitPostgresUrl } from "./postgres-url.ts";
+
+const PROBE_MS = 2000;
+const PAUSE_MS = 200;
+/** Rounds of a search. A later failure begins the next search. */
+const MAX_ROUNDS = 50;
+const IS_READ_ONLY = "select current_setting('transaction_read_only') as value";
+
+export class PostgresHosts {
+  readonly #urls: readonly string[];
+  readonly #listeners = new Set<() => void>();
+  #url: string;
+  #isKnown: boolean;
+  #search: Promise<void> | undefined;
+
+  constructor(url: string) {
+    this.#urls = splitPostgresUrl(url).hosts;
+    this.#url = this.#urls[0] ?? url;
+    this.#isKnown = this.#urls.length === 1;
+  }
+
+  /** The URL for a new connection, without waiting. */
+  get url(): string {
+    return this.#url;
+  }
+
+  /** The same after the first search, and after one that is under way. Never rejects: the connection shows what is wrong. */
+  async find(): Promise<string> {
+    if (!this.#isKnown) this.doubt();
+    await this.#search;
+    return this.#url;
+  }
+
+  /** Waits until the first search has ended. */
+  async known(): Promise<void> {
+    if (!this.#isKnown) await this.find();
+  }
+
+  /** A connection failed, or its host accepts no writes: begins to look for another host. */
+  doubt(): void {
+    if (this.#urls.length === 1) return;
+    this.#search ??= this.#findPrimary().finally(() => {
+      this.#search = undefined;
+    });
+  }
+
+  /** Calls back when the host has changed. @returns a function that ends it */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  async #findPrimary(): Promise<void> {
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      const found = await Promise.any(this.#urls.map(writableUrl)).catch(() => undefined);
+      if (found !== undefined) {
+        const hasChanged = found !== this.#url;
+        this.#url = found;
+        this.#isKnown = true;
+        if (hasChanged) for (const listener of this.#listeners) listener();
+        return;
+      }
+      await sleep(PAUSE_MS, undefined, { ref: false });
+    }
+  }
+}
+
+/** @returns the URL @throws if the host does not answer or accepts no writes */
+async function writableUrl(connectionString: string): Promise<string> {
+  const client = new pg.Client({
+    connectionString,
+    application_name: "holt",
+    connectionTimeoutMillis: PROBE_MS,
+    query_timeout: PROBE_MS,
+  });
+  client.on("error", () => {});
+  try {
+    await client.connect();
+    const { rows } = await client.query<{ value: string }>(IS_READ_ONLY);
+    if (rows[0]?.value !== "off") throw new Error("the host accepts no writes");
+    return connectionString;
+  } finally {
+    client.end().catch(() => {});
+  }
+}
+
+const known = new Map<string, PostgresHosts>();
+
+/** The same for every user of the URL in this process, so that all of them follow a failover together. */
+export function postgresHosts(url: string): PostgresHosts {
+  const hosts = known.get(url) ?? new PostgresHosts(url);
+  known.set(url, hosts);
+  return hosts;
+}
