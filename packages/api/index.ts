@@ -9,6 +9,7 @@ import { AttentionService } from "./gen/holt/v1/attention_pb.ts";
 import { DeliveriesService } from "./gen/holt/v1/deliveries_pb.ts";
 import { EndOfLifeService } from "./gen/holt/v1/end_of_life_pb.ts";
 import { EventsService } from "./gen/holt/v1/events_pb.ts";
+import { ImageContentsService } from "./gen/holt/v1/image_contents_pb.ts";
 import { ImagePackagesService } from "./gen/holt/v1/image_packages_pb.ts";
 import { ImageReferrersService } from "./gen/holt/v1/image_referrers_pb.ts";
 import { ImportsService } from "./gen/holt/v1/imports_pb.ts";
@@ -145,6 +146,7 @@ export const services: readonly DescService[] = [
   EndOfLifeService,
   EventsService,
   ImagePackagesService,
+  ImageContentsService,
   ImportsService,
   LibraryArtifactsService,
   AdvisoryMirrorsService,

@@ -8,6 +8,7 @@ import { AttentionService } from "@holt/api/gen/holt/v1/attention_pb.ts";
 import { DeliveriesService } from "@holt/api/gen/holt/v1/deliveries_pb.ts";
 import { EndOfLifeService } from "@holt/api/gen/holt/v1/end_of_life_pb.ts";
 import { EventsService } from "@holt/api/gen/holt/v1/events_pb.ts";
+import { ImageContentsService } from "@holt/api/gen/holt/v1/image_contents_pb.ts";
 import { ImagePackagesService } from "@holt/api/gen/holt/v1/image_packages_pb.ts";
 import { ImageReferrersService } from "@holt/api/gen/holt/v1/image_referrers_pb.ts";
 import { ImportsService } from "@holt/api/gen/holt/v1/imports_pb.ts";
@@ -148,6 +149,7 @@ export const servicesOfHolt = {
   endOfLife: EndOfLifeService,
   events: EventsService,
   imagePackages: ImagePackagesService,
+  imageContents: ImageContentsService,
   imageReferrers: ImageReferrersService,
   imports: ImportsService,
   libraryArtifacts: LibraryArtifactsService,

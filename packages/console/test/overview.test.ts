@@ -15,6 +15,7 @@ await describeConsole("the console's overview", ({ world, walk }) => {
     await signInByLink(page, world);
     await page.goto(screen("/"));
     await page.getByText("Nothing fails, and nothing expires soon.").waitFor();
+    await page.getByText(/^0 B$/).waitFor();
     const pullToken = { name: "edge", rights: [PullToken_Right.IMAGES_PULL], ttl: { seconds: 86_400n } };
     await world.must(PullTokensService.method.createPullToken, { parent: world.orgUid, pullToken });
     await page.getByRole("cell", { name: /pull_token\.created/ }).waitFor();
@@ -105,10 +106,47 @@ await describeConsole("the console's overview", ({ world, walk }) => {
     await page.getByRole("row", { name: /^old .*removed/ }).waitFor();
     await page.getByRole("row", { name: /^zlib .*changed 1\.2-r0 1\.3-r0/ }).waitFor();
     await assertAccessible(page);
+    await page.getByRole("tab", { name: "Layers" }).click();
+    await page.getByRole("heading", { name: "linux/amd64" }).waitFor();
+    await page.getByRole("row", { name: /^1 .* sha256:/ }).waitFor();
+    await assertAccessible(page);
     await page.getByRole("tab", { name: "Pull" }).click();
     await page.getByText(/^docker pull .*\/my-org\/compared@sha256:/).waitFor();
     await page.getByRole("tab", { name: "Call" }).click();
     await page.getByText(/^holt api GET \/holt\/v1\/repos\//).waitFor();
     await assertAccessible(page);
+    await page.getByRole("button", { name: "Delete" }).click();
+    await page.getByText("Tags: 1 (v1)").waitFor();
+    await page.getByText("Images, indexes and artifacts: 1").waitFor();
+    await assertAccessible(page);
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("heading", { name: "compared" }).waitFor();
+    await page.getByText("There are no tags in here.").waitFor();
+  });
+
+  walk("artifacts that are attached to an image are a tree, and a tag is deleted with a preview", async ({ page, screen }) => {
+    const { uid } = await world.must(ReposService.method.createRepo, { parent: world.orgUid, repo: { name: "attached" } });
+    using client = createRegistryClient(world.baseUrl, basic("_token", world.token));
+    const image = await client.image(uid, "v1");
+    const attach = async (subject: object, artifactType: string) => {
+      const config = await client.blob(uid, "{}", CONFIG);
+      return client.manifest(uid, { schemaVersion: 2, mediaType: MANIFEST, artifactType, config, layers: [], subject });
+    };
+    const sbom = await attach(image, "application/x.sbom");
+    await attach(sbom, "application/x.signature");
+    await signInByLink(page, world);
+    await page.goto(screen(`/image/${uid}/${image.digest}?tab=referrers`));
+    await page.getByText("application/x.sbom").waitFor();
+    await page.getByRole("button", { name: `What is attached to ${sbom.digest.slice(0, 19)}` }).press("Enter");
+    await page.getByText("application/x.signature").waitFor();
+    await assertAccessible(page);
+    await page.goto(screen(`/repository/${uid}`));
+    await page.getByRole("link", { name: "v1", exact: true }).click();
+    await page.getByRole("button", { name: "Delete" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("Signatures, attestations and SBOMs: 2 (application/x.sbom, application/x.signature)").waitFor();
+    await assertAccessible(page);
+    await dialog.getByRole("button", { name: "Delete" }).click();
+    await page.getByText("There are no tags in here.").waitFor();
   });
 });

@@ -448,6 +448,27 @@ await describeConsole("people, machines and access in the console", ({ world, wa
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Pull tokens" }).waitFor();
   });
+
+  walk(
+    "legal documents are accepted for the organization",
+    async ({ page, screen }) => {
+      await signInByLink(page, world);
+      await page.goto(screen("/terms"));
+      await page.getByText("No document is accepted.").waitFor();
+      await assertAccessible(page);
+      await page.goto(screen("/terms?accept=tos-2026,privacy"));
+      assert.equal(await page.getByRole("textbox", { name: "Documents" }).inputValue(), "tos-2026,privacy");
+      await page.getByRole("textbox", { name: "Documents" }).fill("tos-2026, Not valid");
+      await page.getByRole("button", { name: "Accept", exact: true }).click();
+      await page.getByText(/each of document_ids must match/).waitFor();
+      await assertAccessible(page);
+      await page.getByRole("textbox", { name: "Documents" }).fill("tos-2026, privacy");
+      await page.getByRole("button", { name: "Accept", exact: true }).click();
+      await page.getByRole("row", { name: /^privacy/ }).waitFor();
+      await page.getByRole("row", { name: /^tos-2026/ }).waitFor();
+    },
+    { expected: [/status of 400/] },
+  );
 });
 
 /** Runs the command that the console shows, in a folder with the key. */

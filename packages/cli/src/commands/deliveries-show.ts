@@ -34,14 +34,14 @@ export const verb: Verb = {
 /** A line per header, marked as curl marks them: `>` for the request, `<` for the response. */
 function columnsOf({ delivery = {}, request, response }: Answer): { title: string; value: () => string }[] {
   const lines: (readonly [title: string, value: string])[] = [
-    ["EVENT", String(delivery["eventType"] ?? "")],
+    ["EVENT", String(delivery.eventType ?? "")],
     [
       "STATE",
-      String(delivery["state"] ?? "")
+      String(delivery.state ?? "")
         .replace("STATE_", "")
         .toLowerCase(),
     ],
-    ["ERROR", String(delivery["error"] ?? "")],
+    ["ERROR", String(delivery.error ?? "")],
     ["> POST", request?.url ?? ""],
     ...linesOf(">", request),
     ["< STATUS", String(response?.statusCode ?? "none")],

@@ -1,10 +1,10 @@
 /** Binds a role to an identity at a group. */
 import { useMutation } from "@connectrpc/connect-query";
 import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
-import { TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { FormDialog } from "../form/form-dialog.tsx";
 import { GroupField } from "../form/group-field.tsx";
+import { ObjectField } from "../form/object-field.tsx";
 import { useForm } from "../form/use-form.ts";
 import { ActionButton } from "../object/action-button.tsx";
 import { RoleField } from "./role-field.tsx";
@@ -39,14 +39,15 @@ function BindRoleDialog({ group, identity, onClose }: BindRoleButtonProps & { re
   return (
     <FormDialog title="Bind a role" send="Bind" form={form} fields={fields} onClose={onClose}>
       {identity === undefined ? (
-        <TextInput
+        <ObjectField
+          kind="identity"
           label="Identity"
-          description="uid of a person or of a machine"
+          description="A machine, or a person who is bound in the organization; anyone else by uid"
           required
-          data-autofocus
+          isFirst
           value={values.identityUid}
           error={violation("identity_uid")}
-          onChange={({ currentTarget }) => set("identityUid", currentTarget.value.trim())}
+          onChange={(uid) => set("identityUid", uid)}
         />
       ) : (
         <GroupField value={values.parent} error={violation("parent")} onChange={(uid) => set("parent", uid)} />

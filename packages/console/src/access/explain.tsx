@@ -16,7 +16,7 @@ import { nameOfCapability } from "../session/rights.ts";
 import { Explanation } from "./explanation.tsx";
 
 const fields: readonly Filter[] = [
-  { kind: "text", id: "identity", title: "Identity", placeholder: "uid of a person or of a machine" },
+  { kind: "identity", id: "identity", title: "Identity" },
   {
     kind: "choice",
     id: "capability",

@@ -91,7 +91,7 @@ const filters: readonly Filter[] = [
   { kind: "text", id: "author", title: "Event by author", placeholder: SEVERAL, isExtra: true },
   { kind: "text", id: "notAuthor", title: "No event by author", placeholder: SEVERAL, isExtra: true },
   { kind: "text", id: "reviewer", title: "Reviewed by", placeholder: SEVERAL, isExtra: true },
-  { kind: "text", id: "group", title: "Group", placeholder: "uid of a group", isExtra: true },
+  { kind: "group", id: "group", title: "Group", isExtra: true },
 ];
 
 function requestOf(search: Search, organization: string) {

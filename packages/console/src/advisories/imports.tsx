@@ -54,7 +54,7 @@ export function Screen() {
         columns={columns}
         keyOf={({ uid }) => uid}
         onOpen={({ uid }) => void navigate({ to: screenPath(organization, "/import", uid), search: {} })}
-        filters={[{ kind: "text", id: "group", title: "Group", placeholder: "uid of a group" }]}
+        filters={[{ kind: "group", id: "group", title: "Group" }]}
         empty={<Text>Nothing was imported in the last 30 days. “Import a file” uploads one; “New mirror” fetches from an address.</Text>}
         actions={
           <>

@@ -94,7 +94,7 @@ export function Screen() {
         schema={AdvisoryMirrorSchema}
         columns={[...columns, actions]}
         keyOf={({ uid }) => uid}
-        filters={[{ kind: "text", id: "group", title: "Group", placeholder: "uid of a group" }]}
+        filters={[{ kind: "group", id: "group", title: "Group" }]}
         defaultOrder="name"
         empty={<Text>No feed is mirrored yet. “New mirror” fetches one from an address, now and on a schedule.</Text>}
         actions={<CreateMirrorButton parent={group === "" ? organization : group} />}

@@ -83,6 +83,7 @@ export const screens: readonly Screen[] = [
   { path: "/roles", title: "Roles", section: "Access", objects: "/role", load: () => import("../access/roles.tsx") },
   { path: "/role/$", title: "Role", load: () => import("../access/role.tsx") },
   { path: "/explain", title: "Explain access", section: "Access", load: () => import("../access/explain.tsx") },
+  { path: "/terms", title: "Terms", section: "Access", load: () => import("../people/terms.tsx") },
   { path: "/sessions", title: "Sessions", section: "Access", load: () => import("../people/sessions.tsx") },
   { path: "/events", title: "Events", section: "Operation", load: () => import("../events/events.tsx") },
   {

@@ -10,7 +10,7 @@ import { EventsTab } from "../object/events-tab.tsx";
 const filters: readonly Filter[] = [
   { kind: "text", id: "types", title: "Types", placeholder: "api.iam.*, registry.*" },
   { kind: "text", id: "subject", title: "Subject", placeholder: "uid of an object" },
-  { kind: "text", id: "group", title: "Group", placeholder: "uid of a group" },
+  { kind: "group", id: "group", title: "Group" },
   {
     kind: "choice",
     id: "hours",

@@ -1,4 +1,6 @@
 /** The webhooks of the organization, or of one group. */
+import { useQuery } from "@connectrpc/connect-query";
+import { DeliveriesService, SubscriptionStatus_StateSchema } from "@holt/api/gen/holt/v1/deliveries_pb.ts";
 import { type Subscription, SubscriptionSchema, SubscriptionsService } from "@holt/api/gen/platform/events/v2/subscriptions_pb.ts";
 import { Text } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
@@ -8,6 +10,8 @@ import { ScreenTitle } from "../frame/screen-title.tsx";
 import { useSearchState } from "../frame/search.ts";
 import type { Column } from "../list/columns.ts";
 import { List } from "../list/list.tsx";
+import { enumText } from "../object/enum-text.ts";
+import { Time } from "../object/time.tsx";
 import { CreateSubscriptionButton } from "./create-subscription.tsx";
 
 const columns: readonly Column<Subscription>[] = [
@@ -21,9 +25,26 @@ const columns: readonly Column<Subscription>[] = [
       </ScreenLink>
     ),
   },
+  { id: "state", title: "State", text: () => "", cell: ({ uid }) => <State uid={uid} /> },
   { id: "group", title: "uid of the group", text: ({ uid }) => uid.split("/").slice(0, -1).join("/"), isHidden: true },
   { id: "uid", title: "uid", text: ({ uid }) => uid, isHidden: true },
 ];
+
+/** Of the visible rows only: each is a call. */
+function State({ uid }: { readonly uid: string }) {
+  const { data } = useQuery(DeliveriesService.method.getSubscriptionStatus, { uid });
+  if (data === undefined) return null;
+  return (
+    <>
+      {enumText(SubscriptionStatus_StateSchema, data.state)}
+      {data.failingSince !== undefined && (
+        <>
+          , fails since <Time value={data.failingSince} />
+        </>
+      )}
+    </>
+  );
+}
 
 export function Screen() {
   const organization = useOrganization();
@@ -41,7 +62,7 @@ export function Screen() {
         columns={columns}
         keyOf={({ uid }) => uid}
         onOpen={({ uid }) => void navigate({ to: screenPath(organization, "/subscription", uid), search: {} })}
-        filters={[{ kind: "text", id: "group", title: "Group", placeholder: "uid of a group" }]}
+        filters={[{ kind: "group", id: "group", title: "Group" }]}
         empty={<Text>No events are sent anywhere yet. “New webhook” sends the events of a group to an address.</Text>}
         actions={<CreateSubscriptionButton parent={organization} />}
       />

@@ -1,21 +1,12 @@
 /** The group that a new object is created in: the organization, or a group below it. */
-import { TextInput } from "@mantine/core";
+import { ObjectField } from "./object-field.tsx";
 
 export interface GroupFieldProps {
   readonly value: string;
-  readonly error?: string;
+  readonly error?: string | undefined;
   readonly onChange: (uid: string) => void;
 }
 
-export function GroupField({ value, error, onChange }: GroupFieldProps) {
-  return (
-    <TextInput
-      label="Group"
-      description="uid of the group; at first that of the organization"
-      required
-      value={value}
-      error={error}
-      onChange={({ currentTarget }) => onChange(currentTarget.value.trim())}
-    />
-  );
+export function GroupField(props: GroupFieldProps) {
+  return <ObjectField kind="group" label="Group" description="At first the organization" required {...props} />;
 }

@@ -6,6 +6,7 @@ import {
   type PreconditionFailure_Violation,
   PreconditionFailureSchema,
 } from "@holt/api/gen/google/rpc/error_details_pb.ts";
+import { type MissingDocument, TermsNotAcceptedDetailSchema } from "@holt/api/gen/platform/iam/v2/terms_pb.ts";
 import { requestIdOf } from "../session/request-id.ts";
 
 export interface ApiError {
@@ -15,6 +16,8 @@ export interface ApiError {
   readonly requestId: string | undefined;
   readonly fields: readonly BadRequest_FieldViolation[];
   readonly preconditions: readonly PreconditionFailure_Violation[];
+  /** Documents that the organization has to accept first. */
+  readonly missingTerms: readonly MissingDocument[];
 }
 
 export function apiErrorFrom(thrown: unknown): ApiError {
@@ -25,5 +28,6 @@ export function apiErrorFrom(thrown: unknown): ApiError {
     requestId: requestIdOf(error),
     fields: error.findDetails(BadRequestSchema).flatMap(({ fieldViolations }) => fieldViolations),
     preconditions: error.findDetails(PreconditionFailureSchema).flatMap(({ violations }) => violations),
+    missingTerms: error.findDetails(TermsNotAcceptedDetailSchema).flatMap(({ missing }) => missing),
   };
 }

@@ -2,6 +2,7 @@
 import { useQuery } from "@connectrpc/connect-query";
 import { EventsService } from "@holt/api/gen/holt/v1/events_pb.ts";
 import { LibraryArtifactsService } from "@holt/api/gen/holt/v1/library_artifacts_pb.ts";
+import { ResourceLimitsService } from "@holt/api/gen/holt/v1/resource_limits_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
@@ -10,6 +11,7 @@ import { Group, Paper, SimpleGrid, Stack, Text, Title } from "@mantine/core";
 import { useOrganization } from "../frame/organization.ts";
 import { ScreenLink } from "../frame/screen-link.tsx";
 import type { Search } from "../frame/search.ts";
+import { bytesText } from "../object/bytes-text.ts";
 import { CopyText } from "../object/copy-text.tsx";
 import { EventsTab } from "../object/events-tab.tsx";
 import { useRights } from "../session/rights.ts";
@@ -55,13 +57,35 @@ function Counts({ uid }: { readonly uid: string }) {
   const { data: java } = useQuery(listLibraryArtifacts, { ...below, ecosystem: Ecosystem.JAVA });
   const { data: advisories } = useQuery(AdvisoriesService.method.listAdvisories, below);
   return (
-    <SimpleGrid cols={{ base: 1, xs: 2, md: 5 }}>
+    <SimpleGrid cols={{ base: 1, xs: 2, md: 3 }}>
       <Count title="Groups" to="/groups" value={groups?.totalCount} />
       <Count title="Image repositories" to="/repositories" value={repos?.totalCount} />
       <Count title="Python libraries" to="/libraries" value={python?.totalCount} />
       <Count title="Java libraries" to="/libraries" search={{ ecosystem: "java" }} value={java?.totalCount} />
       <Count title="Advisories" to="/advisories" value={advisories?.totalCount} />
+      <Storage uid={uid} />
     </SimpleGrid>
+  );
+}
+
+/** Images and library files, and the limit that the operator has set. */
+function Storage({ uid }: { readonly uid: string }) {
+  const { data } = useQuery(ResourceLimitsService.method.getResourceLimits, { uid });
+  const limit = data?.storageMb ?? 0;
+  return (
+    <Paper withBorder p="md">
+      <Group justify="space-between" wrap="nowrap">
+        <Text>Storage</Text>
+        <Text fw={600} size="xl">
+          {data === undefined ? "…" : bytesText(data.usage?.storageBytes ?? 0)}
+        </Text>
+      </Group>
+      {limit > 0 && (
+        <Text size="sm" c="dimmed">
+          of {bytesText(limit * 1_000_000)}
+        </Text>
+      )}
+    </Paper>
   );
 }
 

@@ -72,7 +72,7 @@ export function Screen() {
             choices: ecosystems.map(({ path, title }) => ({ value: path, title })),
           },
           { kind: "text", id: "name", title: "Name", placeholder: "Part of the name" },
-          { kind: "text", id: "group", title: "Group", placeholder: "uid of a group" },
+          { kind: "group", id: "group", title: "Group" },
           { kind: "choice", id: "remediated", title: "Patches", choices: [{ value: "yes", title: "Has a remediated version" }] },
         ]}
         defaultOrder="name"

@@ -2,6 +2,7 @@
 import { Button, Checkbox, Group, Menu, Select, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import { useEffect, useState } from "react";
+import { ObjectField } from "../form/object-field.tsx";
 import type { Search } from "../frame/search.ts";
 import type { Filter } from "./filters.ts";
 
@@ -37,9 +38,14 @@ interface FilterFieldProps extends Pick<FilterBarProps, "search" | "onChange"> {
 }
 
 function FilterField({ filter, search, onChange }: FilterFieldProps) {
-  return filter.kind === "text" ? (
-    <TypedFilter filter={filter} value={search[filter.id] ?? ""} onChange={(value) => onChange({ [filter.id]: value })} />
-  ) : (
+  const value = search[filter.id] ?? "";
+  const change = (text: string) => onChange({ [filter.id]: text });
+  if (filter.kind === "text") return <TypedFilter filter={filter} value={value} onChange={change} />;
+  if (filter.kind !== "choice")
+    return (
+      <ObjectField kind={filter.kind} label={filter.title} size="xs" placeholder={filter.placeholder} value={value} onChange={change} />
+    );
+  return (
     <Select
       size="xs"
       label={filter.title}

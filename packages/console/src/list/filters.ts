@@ -9,6 +9,11 @@ export interface TextFilter {
   readonly isExtra?: boolean;
 }
 
+/** The uid of a group or an identity, which is chosen by its name. */
+export interface ObjectFilter extends Omit<TextFilter, "kind"> {
+  readonly kind: "group" | "identity";
+}
+
 export interface ChoiceFilter {
   readonly kind: "choice";
   readonly id: string;
@@ -19,4 +24,4 @@ export interface ChoiceFilter {
   readonly choices: readonly { readonly value: string; readonly title: string }[];
 }
 
-export type Filter = TextFilter | ChoiceFilter;
+export type Filter = TextFilter | ObjectFilter | ChoiceFilter;

@@ -52,7 +52,7 @@ function ConfirmDialog({ label, question, run, children, onClose }: ConfirmButto
   });
   return (
     <FormDialog title={question} send={label} isDangerous form={form} fields={new Set()} onClose={onClose}>
-      <Text>{children}</Text>
+      <Text component="div">{children}</Text>
     </FormDialog>
   );
 }

@@ -1,12 +1,13 @@
 /**
- * The frame of a screen that shows one object: name, uid, actions, and tabs. The chosen tab is part of the address. A
- * change of the tab resets the filters.
+ * The frame of a screen that shows one object: name, uid, actions, and tabs, of which the last ones say who has rights
+ * at its group, and how to call the API. The chosen tab is part of the address. A change of the tab resets the filters.
  */
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Group, Stack, Tabs, Text, Title } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useSearchState } from "../frame/search.ts";
+import { BindingsTab } from "./bindings-tab.tsx";
 import { CallTab } from "./call-tab.tsx";
 import { CopyText } from "./copy-text.tsx";
 
@@ -35,8 +36,12 @@ export interface ObjectFrameProps {
 export function ObjectFrame({ kind, name, uid, digest, method, path, actions, tabs }: ObjectFrameProps) {
   const [search] = useSearchState();
   const navigate = useNavigate();
+  const group = uid.split("/").slice(0, -1).join("/");
+  // What belongs to no group has no bindings.
+  const hasAccess = group === "" || tabs.some(({ id }) => id === "access");
   const all: readonly ObjectTab[] = [
     ...tabs,
+    ...(hasAccess ? [] : [{ id: "access", title: "Access", content: <BindingsTab uid={group} /> }]),
     { id: "call", title: "Call", content: <CallTab method={method} uid={uid} digest={digest} /> },
   ];
   const chosen = all.find(({ id }) => id === search.tab) ?? all[0];

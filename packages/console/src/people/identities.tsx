@@ -65,7 +65,7 @@ export function Screen() {
         onOpen={({ uid }) => void navigate({ to: screenPath(organization, "/identity", uid), search: {} })}
         filters={[
           { kind: "text", id: "name", title: "Name", placeholder: "The whole name" },
-          { kind: "text", id: "group", title: "Group", placeholder: "uid of a group" },
+          { kind: "group", id: "group", title: "Group" },
           { kind: "choice", id: "kind", title: "Proof", choices: enumChoices(RelationshipTypeSchema) },
         ]}
         defaultOrder="name"

@@ -47,7 +47,7 @@ export function Screen() {
         schema={GroupInviteSchema}
         columns={columns}
         keyOf={({ uid }) => uid}
-        filters={[{ kind: "text", id: "group", title: "Group", placeholder: "uid of a group" }]}
+        filters={[{ kind: "group", id: "group", title: "Group" }]}
         empty={<Text>Nobody is invited. “New invite” makes a link with which a person joins with a role.</Text>}
         actions={<CreateInviteButton parent={organization} />}
       />

@@ -61,7 +61,7 @@ export function Screen() {
         keyOf={({ uid }) => uid}
         filters={[
           { kind: "text", id: "name", title: "Name", placeholder: "The whole name" },
-          { kind: "text", id: "group", title: "Group", placeholder: "uid of a group" },
+          { kind: "group", id: "group", title: "Group" },
         ]}
         defaultOrder="name"
         empty={<Text>There are no pull tokens yet. “New pull token” makes a user name and a password for a machine.</Text>}

@@ -68,7 +68,7 @@ export function Screen() {
             placeholder: "Yours",
             choices: [{ value: "all", title: "Everybody's in the organization" }],
           },
-          ...(whose === "" ? [] : [{ kind: "text", id: "person", title: "Person", placeholder: "uid of the person" } as const]),
+          ...(whose === "" ? [] : [{ kind: "identity", id: "person", title: "Person" } as const]),
         ]}
         empty={<Text>Nobody is signed in.</Text>}
       />

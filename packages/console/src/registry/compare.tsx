@@ -1,14 +1,13 @@
 /** The packages that were added, removed and changed between an image and another one of its repository. */
-
+import { useQuery } from "@connectrpc/connect-query";
+import { ImageContentsService, type PackageDifference } from "@holt/api/gen/holt/v1/image_contents_pb.ts";
 import { Badge, Stack, Table, Text } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
 import { ErrorAlert } from "../frame/error-alert.tsx";
 import { Loading } from "../frame/loading.tsx";
 import { useSearchState } from "../frame/search.ts";
 import { FilterBar } from "../list/filter-bar.tsx";
 import { WideTable } from "../object/wide-table.tsx";
 import type { ImageProps } from "./image-packages.tsx";
-import { differenceOf, type PackageDifference, readPackages } from "./package-difference.ts";
 
 export function Compare({ uid, digest }: ImageProps) {
   const [search, change] = useSearchState();
@@ -30,16 +29,18 @@ export function Compare({ uid, digest }: ImageProps) {
 }
 
 function Difference({ uid, digest, other }: ImageProps & { readonly other: string }) {
-  const { data, error } = useQuery({
-    queryKey: ["package-difference", uid, other, digest],
-    queryFn: async ({ signal }) => differenceOf(await readPackages(uid, other, signal), await readPackages(uid, digest, signal)),
-  });
+  const { data, error } = useQuery(ImageContentsService.method.compareImages, { uid, digest, before: other });
   if (error !== null) return <ErrorAlert error={error} title="The images cannot be compared" />;
   if (data === undefined) return <Loading />;
-  if (data.length === 0) return <Text role="status">Both images have the same packages, as far as they are known.</Text>;
+  const { differences, totalCount, isIncomplete } = data;
+  if (differences.length === 0) return <Text role="status">Both images have the same packages, as far as they are known.</Text>;
   return (
     <>
-      <Text role="status">{data.length} differences</Text>
+      <Text role="status">
+        {totalCount.toLocaleString("en")} {totalCount === 1n ? "difference" : "differences"}
+        {differences.length < totalCount && `, of which these are the first ${differences.length.toLocaleString("en")}`}
+      </Text>
+      {isIncomplete && <Text>Not all packages of both images are known: they are still read, or could not be read.</Text>}
       <WideTable title="Differences">
         <Table.Thead>
           <Table.Tr>
@@ -51,7 +52,7 @@ function Difference({ uid, digest, other }: ImageProps & { readonly other: strin
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
-          {data.map((each) => (
+          {differences.map((each) => (
             <Row key={[each.name, each.type, each.platform].join(" ")} difference={each} />
           ))}
         </Table.Tbody>
@@ -61,7 +62,7 @@ function Difference({ uid, digest, other }: ImageProps & { readonly other: strin
 }
 
 function Row({ difference: { name, type, platform, before, after } }: { readonly difference: PackageDifference }) {
-  const change = before === "" ? "added" : after === "" ? "removed" : "changed";
+  const change = before.length === 0 ? "added" : after.length === 0 ? "removed" : "changed";
   return (
     <Table.Tr>
       <Table.Td style={{ overflowWrap: "anywhere" }}>
@@ -75,7 +76,7 @@ function Row({ difference: { name, type, platform, before, after } }: { readonly
           {change}
         </Badge>
       </Table.Td>
-      {[before, after, platform].map((text, index) => (
+      {[before.join(", "), after.join(", "), platform].map((text, index) => (
         <Table.Td key={["before", "after", "platform"][index]} style={{ overflowWrap: "anywhere" }}>
           <bdi>{text}</bdi>
         </Table.Td>

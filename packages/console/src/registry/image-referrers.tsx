@@ -3,16 +3,17 @@ import {
   type ImageReferrer,
   ImageReferrerSchema,
   ImageReferrersService,
-  type ImageSignature,
   SignatureStateSchema,
 } from "@holt/api/gen/holt/v1/image_referrers_pb.ts";
-import { Text } from "@mantine/core";
+import { Button, Stack, Text } from "@mantine/core";
 import { ScreenLink } from "../frame/screen-link.tsx";
+import { useSearchState } from "../frame/search.ts";
 import type { Column } from "../list/columns.ts";
 import { List } from "../list/list.tsx";
 import { enumText } from "../object/enum-text.ts";
 import { Time, timeText } from "../object/time.tsx";
 import type { ImageProps } from "./image-packages.tsx";
+import { ReferrerTree, signerText } from "./referrer-tree.tsx";
 
 const columns: readonly Column<ImageReferrer>[] = [
   { id: "type", title: "Type", text: ({ artifactType, mediaType }) => artifactType || mediaType },
@@ -27,11 +28,23 @@ const columns: readonly Column<ImageReferrer>[] = [
   { id: "size", title: "Bytes of the manifest", text: ({ size }) => String(size), isHidden: true },
 ];
 
-function signerText({ signatureKeyName, signatureIdentityName, reason }: ImageSignature): string {
-  return signatureKeyName || signatureIdentityName || reason;
+/** As a tree, or as a list that can be exported. */
+export function ImageReferrers(props: ImageProps) {
+  const [{ view }, change] = useSearchState();
+  const isList = view === "list";
+  return (
+    <Stack align="stretch">
+      <Button variant="default" size="xs" style={{ alignSelf: "flex-start" }} onClick={() => change({ view: isList ? "" : "list" })}>
+        {isList ? "Show as a tree" : "Show as a list"}
+      </Button>
+      {isList ? <ReferrerList {...props} /> : <ReferrerTree {...props} empty={EMPTY} />}
+    </Stack>
+  );
 }
 
-export function ImageReferrers({ uid, digest }: ImageProps) {
+const EMPTY = "Nothing is attached to this image. cosign and oras attach signatures and SBOMs.";
+
+function ReferrerList({ uid, digest }: ImageProps) {
   const digestColumn: Column<ImageReferrer> = {
     id: "digest",
     title: "Digest",
@@ -51,7 +64,7 @@ export function ImageReferrers({ uid, digest }: ImageProps) {
       schema={ImageReferrerSchema}
       columns={[...columns, digestColumn]}
       keyOf={(referrer) => referrer.digest}
-      empty={<Text>Nothing is attached to this image. cosign and oras attach signatures and SBOMs.</Text>}
+      empty={<Text>{EMPTY}</Text>}
     />
   );
 }

@@ -1,8 +1,16 @@
 /** One image of a repository, by its digest: its packages, its vulnerabilities, and the artifacts that are attached to it. */
+import { ImageContentsService } from "@holt/api/gen/holt/v1/image_contents_pb.ts";
 import { ImagePackagesService } from "@holt/api/gen/holt/v1/image_packages_pb.ts";
-import { useObjectUid } from "../frame/organization.ts";
+import { useNavigate } from "@tanstack/react-router";
+import { screenPath, useObjectUid, useOrganization } from "../frame/organization.ts";
+import { BindingsTab } from "../object/bindings-tab.tsx";
+import { ConfirmButton } from "../object/confirm-button.tsx";
+import { EventsTab } from "../object/events-tab.tsx";
 import { ObjectFrame } from "../object/object.tsx";
+import { useDelete } from "../object/use-delete.ts";
 import { Compare } from "./compare.tsx";
+import { DeletionPreview } from "./deletion-preview.tsx";
+import { ImageContents } from "./image-contents.tsx";
 import { ImagePackages } from "./image-packages.tsx";
 import { ImageReferrers } from "./image-referrers.tsx";
 import { ImageVulnerabilities } from "./image-vulnerabilities.tsx";
@@ -14,6 +22,10 @@ export function Screen() {
   const parts = useObjectUid().split("/");
   const digest = parts.at(-1) ?? "";
   const uid = parts.slice(0, -1).join("/");
+  const group = uid.split("/").slice(0, -1).join("/");
+  const organization = useOrganization();
+  const navigate = useNavigate();
+  const remove = useDelete(ImageContentsService.method.deleteImage);
   return (
     <ObjectFrame
       kind="Image"
@@ -22,12 +34,26 @@ export function Screen() {
       digest={digest}
       method={ImagePackagesService.method.listImagePackages}
       path={<RepositoryPath uid={uid} />}
+      actions={
+        <ConfirmButton
+          label="Delete"
+          question="Delete the image?"
+          method={ImageContentsService.method.deleteImage}
+          uid={uid}
+          run={() => remove({ uid, digest }, () => navigate({ to: screenPath(organization, "/repository", uid), search: {} }))}
+        >
+          <DeletionPreview uid={uid} digest={digest} />
+        </ConfirmButton>
+      }
       tabs={[
         { id: "packages", title: "Packages", content: <ImagePackages uid={uid} digest={digest} /> },
         { id: "vulnerabilities", title: "Vulnerabilities", content: <ImageVulnerabilities uid={uid} digest={digest} /> },
+        { id: "layers", title: "Layers", content: <ImageContents uid={uid} digest={digest} /> },
         { id: "compare", title: "Difference", content: <Compare uid={uid} digest={digest} /> },
         { id: "pull", title: "Pull", content: <PullCommands uid={uid} reference={`@${digest}`} /> },
         { id: "referrers", title: "Signatures and SBOMs", content: <ImageReferrers uid={uid} digest={digest} /> },
+        { id: "access", title: "Access", content: <BindingsTab uid={group} /> },
+        { id: "events", title: "Events", content: <EventsTab group={group} subject={uid} /> },
       ]}
     />
   );

@@ -54,7 +54,7 @@ export function Screen() {
         onOpen={({ uid }) => void navigate({ to: screenPath(organization, "/repository", uid), search: {} })}
         filters={[
           { kind: "text", id: "name", title: "Name", placeholder: "The whole name" },
-          { kind: "text", id: "group", title: "Group", placeholder: "uid of a group" },
+          { kind: "group", id: "group", title: "Group" },
         ]}
         defaultOrder="name"
         empty={

@@ -3,21 +3,32 @@ import { useQuery } from "@connectrpc/connect-query";
 import { Registry } from "@holt/api/gen/platform/registry/v1/registry_pb.ts";
 import { type Tag, TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
 import { Text, Timeline } from "@mantine/core";
+import { useNavigate } from "@tanstack/react-router";
 import { ErrorAlert } from "../frame/error-alert.tsx";
 import { Loading } from "../frame/loading.tsx";
-import { useObjectUid } from "../frame/organization.ts";
+import { screenPath, useObjectUid, useOrganization } from "../frame/organization.ts";
 import { ScreenLink } from "../frame/screen-link.tsx";
+import { BindingsTab } from "../object/bindings-tab.tsx";
+import { ConfirmButton } from "../object/confirm-button.tsx";
 import { Details } from "../object/details.tsx";
+import { EventsTab } from "../object/events-tab.tsx";
 import { ObjectFrame } from "../object/object.tsx";
 import { Time, timeText } from "../object/time.tsx";
+import { useDelete } from "../object/use-delete.ts";
+import { DeletionPreview } from "./deletion-preview.tsx";
+import { PullCommands } from "./pull-commands.tsx";
 import { RepositoryPath } from "./repository-path.tsx";
 
 export function Screen() {
   const uid = useObjectUid();
+  const organization = useOrganization();
+  const navigate = useNavigate();
+  const remove = useDelete(TagsService.method.deleteTag);
   const { data: tag, error, refetch } = useQuery(TagsService.method.getTag, { uid });
   if (error !== null) return <ErrorAlert error={error} title="The tag cannot be shown" onRetry={() => void refetch()} />;
   if (tag === undefined) return <Loading />;
   const repository = uid.split("/").slice(0, -1).join("/");
+  const group = repository.split("/").slice(0, -1).join("/");
   return (
     <ObjectFrame
       kind="Tag"
@@ -25,9 +36,23 @@ export function Screen() {
       uid={uid}
       method={TagsService.method.getTag}
       path={<RepositoryPath uid={repository} />}
+      actions={
+        <ConfirmButton
+          label="Delete"
+          question="Delete the tag?"
+          method={TagsService.method.deleteTag}
+          uid={uid}
+          run={() => remove({ uid }, () => navigate({ to: screenPath(organization, "/repository", repository), search: {} }))}
+        >
+          <DeletionPreview uid={repository} tag={tag.name} />
+        </ConfirmButton>
+      }
       tabs={[
         { id: "history", title: "History", content: <History uid={uid} repository={repository} /> },
         { id: "details", title: "Details", content: <TagDetails tag={tag} /> },
+        { id: "pull", title: "Pull", content: <PullCommands uid={repository} reference={`:${tag.name}`} /> },
+        { id: "access", title: "Access", content: <BindingsTab uid={group} /> },
+        { id: "events", title: "Events", content: <EventsTab group={group} subject={uid} /> },
       ]}
     />
   );

@@ -20,6 +20,15 @@ export function isReferenced(references: readonly BlobReference[], digest: RawBu
   return sql<boolean>`(${sql.join(anyRow, sql` or `)})`;
 }
 
+/** The number of rows that refer to a blob; of each kind of holder, at most `limit` count. */
+export function countReferencesUpTo(limit: number, references: readonly BlobReference[], digest: RawBuilder<unknown>): RawBuilder<number> {
+  const counts = references.map(
+    ({ table, column }) =>
+      sql`(select count(*) from (select 1 from ${sql.table(table)} as holder where ${sql.ref(`holder.${column}`)} = ${digest} limit ${limit}) as h)`,
+  );
+  return sql<number>`cast(${sql.join(counts, sql` + `)} as integer)`;
+}
+
 /** The number of rows that refer to a blob. */
 export async function countReferences(db: ReadDb, references: readonly BlobReference[], digest: string): Promise<number> {
   const counts = references.map(

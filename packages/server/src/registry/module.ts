@@ -4,6 +4,7 @@ import type { Platform, Served } from "../api/module.ts";
 import type { Iam } from "../iam/iam.ts";
 import { EventContexts } from "../outbox/event-context.ts";
 import { endOfLifeService } from "./api/end-of-life.ts";
+import { imageContentsService } from "./api/image-contents.ts";
 import { imagePackagesService } from "./api/image-packages.ts";
 import { imageReferrersService } from "./api/image-referrers.ts";
 import { imagesService } from "./api/images.ts";
@@ -90,6 +91,7 @@ export function startRegistry(platform: Platform, iam: Iam, settings: RegistrySe
       tagsService(collaborators),
       imagesService,
       imagePackagesService(collaborators),
+      imageContentsService(collaborators),
       endOfLifeService,
       registryV1(collaborators),
       pullRecordingsService(settings.pullEvents),

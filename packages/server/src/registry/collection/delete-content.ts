@@ -3,6 +3,7 @@
  * collection deletes it after the grace period.
  */
 import type { Store, WriteDb } from "../../db/store.ts";
+import type { EventedCall, EventNames } from "../../outbox/outbox.ts";
 import { lockRepo } from "../content/lock-repo.ts";
 import { appendTagDeleted, type Origin, type RegistryNames } from "../content/oci-events.ts";
 import { findTagForUpdate, removeTag, touchManifests } from "../content/tags.ts";
@@ -12,6 +13,11 @@ export interface Deletion {
   readonly repoUid: string;
   readonly origin: Origin;
   readonly now: Date;
+}
+
+/** A deletion by a call of the API, of which the events name the actor only. */
+export interface ApiDeletion extends Omit<Deletion, "origin"> {
+  readonly origin: Pick<EventedCall, "actor">;
 }
 
 export interface DeletionOptions {
@@ -32,27 +38,34 @@ export function deleteTag(name: string, deletion: Deletion, { store, names }: De
 
 /** "Deleting manifests": also deletes the tags of the manifest. @throws OciError MANIFEST_UNKNOWN */
 export function deleteManifest(digest: string, deletion: Deletion, { store, names }: DeletionOptions): Promise<void> {
-  const { repoUid, origin, now } = deletion;
-  return store.transaction(async (db) => {
-    await lockForDeletion(db, repoUid);
-    const tags = await db
-      .selectFrom("tag")
-      .select(["uid", "name", "digest"])
-      .where("parent", "=", repoUid)
-      .where("digest", "=", digest)
-      .execute();
-    for (const tag of tags) {
-      await removeTag(db, tag, now);
-      await appendTagDeleted(db, { uid: tag.uid, origin, now }, names);
-    }
-    await touchReferences(db, repoUid, digest, now);
-    const { numDeletedRows } = await db
-      .deleteFrom("manifest")
-      .where("repo_uid", "=", repoUid)
-      .where("digest", "=", digest)
-      .executeTakeFirstOrThrow();
-    if (numDeletedRows === 0n) throw new OciError("MANIFEST_UNKNOWN", `there is no manifest ${digest}`);
-  });
+  return store.transaction((db) => deleteManifestIn(db, digest, deletion, names));
+}
+
+/** As `deleteManifest`, in the caller's transaction. */
+export async function deleteManifestIn(
+  db: WriteDb,
+  digest: string,
+  { repoUid, origin, now }: ApiDeletion,
+  names: EventNames,
+): Promise<void> {
+  await lockForDeletion(db, repoUid);
+  const tags = await db
+    .selectFrom("tag")
+    .select(["uid", "name", "digest"])
+    .where("parent", "=", repoUid)
+    .where("digest", "=", digest)
+    .execute();
+  for (const tag of tags) {
+    await removeTag(db, tag, now);
+    await appendTagDeleted(db, { uid: tag.uid, origin, now }, names);
+  }
+  await touchReferences(db, repoUid, digest, now);
+  const { numDeletedRows } = await db
+    .deleteFrom("manifest")
+    .where("repo_uid", "=", repoUid)
+    .where("digest", "=", digest)
+    .executeTakeFirstOrThrow();
+  if (numDeletedRows === 0n) throw new OciError("MANIFEST_UNKNOWN", `there is no manifest ${digest}`);
 }
 
 /** "Deleting blobs": from this repository. @throws OciError BLOB_UNKNOWN; DENIED where a manifest of the repository needs it */

@@ -86,7 +86,7 @@ export function appendTagDeleted(db: WriteDb, { uid, origin, now }: TagDeletion,
 
 interface TagDeletion {
   readonly uid: string;
-  readonly origin: Origin;
+  readonly origin: Pick<EventedCall, "actor">;
   readonly now: Date;
 }
 

@@ -1,0 +1,116 @@
+/** A field for a group or an identity, which is found by a part of its name. A uid can be pasted instead. */
+import { useQuery } from "@connectrpc/connect-query";
+import { SearchHit_Kind as Kind, SearchService } from "@holt/api/gen/holt/v1/search_pb.ts";
+import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { IdentitiesService } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
+import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
+import { type ComboboxItem, type MantineSize, Select } from "@mantine/core";
+import { useDebouncedValue } from "@mantine/hooks";
+import { keepPreviousData } from "@tanstack/react-query";
+import { useState } from "react";
+import { useOrganization } from "../frame/organization.ts";
+import { MAX_PAGE_SIZE } from "../list/list-method.ts";
+
+export interface ObjectFieldProps {
+  readonly kind: "group" | "identity";
+  readonly label: string;
+  readonly description?: string;
+  readonly placeholder?: string;
+  readonly required?: boolean;
+  /** Whether the field gets the focus when its dialog opens. */
+  readonly isFirst?: boolean;
+  readonly size?: MantineSize;
+  /** The uid; empty for none. */
+  readonly value: string;
+  readonly error?: string | undefined;
+  readonly onChange: (uid: string) => void;
+}
+
+const UID = /^[0-9a-f]{40}(?:\/[0-9a-f]{16})*$/;
+/** Waits until the person stops typing. */
+const TYPING_MS = 150;
+const MIN_TEXT = 2;
+const MAX_TEXT = 100;
+const MAX_HITS = 20;
+
+export function ObjectField({ kind, label, description, placeholder, required, isFirst, size, value, error, onChange }: ObjectFieldProps) {
+  const [typed, setTyped] = useState("");
+  const chosen = useChosen(kind, value);
+  const found = useFound(kind, typed === chosen?.label ? "" : typed);
+  const pasted = UID.test(typed.trim()) ? [{ value: typed.trim(), label: typed.trim() }] : [];
+  const options = new Map([...pasted, ...found, ...(chosen === undefined ? [] : [chosen])].map((option) => [option.value, option]));
+  return (
+    <Select
+      label={label}
+      description={description}
+      placeholder={placeholder ?? "A part of the name, or a uid"}
+      required={required}
+      size={size}
+      data-autofocus={isFirst || undefined}
+      searchable
+      clearable={required !== true}
+      clearButtonProps={{ "aria-label": `Clear ${label}` }}
+      data={[...options.values()]}
+      // The server has compared the names.
+      filter={({ options: all }) => all}
+      nothingFoundMessage={typed.trim().length < MIN_TEXT ? "Type at least two characters" : "Nothing has this in its name"}
+      value={value === "" ? null : value}
+      error={error}
+      onSearchChange={(text) => {
+        setTyped(text);
+        if (UID.test(text.trim())) onChange(text.trim());
+      }}
+      onChange={(uid) => onChange(uid ?? "")}
+    />
+  );
+}
+
+/** The present value with its name. */
+function useChosen(kind: ObjectFieldProps["kind"], uid: string): ComboboxItem | undefined {
+  const byUid = { uidp: { ids: [uid] } };
+  const groups = useQuery(GroupsService.method.listGroups, byUid, { enabled: kind === "group" && UID.test(uid) });
+  const identities = useQuery(IdentitiesService.method.listIdentities, byUid, { enabled: kind === "identity" && UID.test(uid) });
+  if (uid === "") return undefined;
+  const [identity] = identities.data?.identities ?? [];
+  const name = kind === "group" ? groups.data?.groups[0]?.name : identity?.name || identity?.email;
+  return { value: uid, label: name ?? uid };
+}
+
+/** What has the text in its name. Before anything is typed: the organization with its first groups, or the people who are bound in it. */
+function useFound(kind: ObjectFieldProps["kind"], typed: string): ComboboxItem[] {
+  const organization = useOrganization();
+  const [text] = useDebouncedValue(typed.trim().slice(0, MAX_TEXT), TYPING_MS);
+  const isLongEnough = text.length >= MIN_TEXT;
+  const { data } = useQuery(
+    SearchService.method.search,
+    { parent: organization, text, kinds: [kind === "group" ? Kind.GROUP : Kind.IDENTITY], pageSize: MAX_HITS },
+    { enabled: isLongEnough && organization !== "", placeholderData: keepPreviousData },
+  );
+  const first = useQuery(
+    GroupsService.method.listGroups,
+    { uidp: { descendantsOf: organization }, pageSize: MAX_HITS, orderBy: "name" },
+    { enabled: kind === "group" && organization !== "" },
+  );
+  // The search finds machines only.
+  const bound = useQuery(
+    RoleBindingsService.method.listRoleBindings,
+    { group: organization, pageSize: MAX_PAGE_SIZE },
+    { enabled: kind === "identity" && organization !== "" },
+  );
+  const hits = isLongEnough ? (data?.hits ?? []).map(({ uid, name }) => ({ value: uid, label: labelOf(name, uid) })) : [];
+  const others =
+    kind === "group"
+      ? (first.data?.groups ?? []).map(({ uid, name }) => ({ value: uid, label: labelOf(name, uid) }))
+      : (bound.data?.roleBindings ?? []).map(({ identity, identityUid }) => ({
+          value: identityUid,
+          label: identity?.name || identity?.email || identityUid,
+        }));
+  const matching = others.filter(({ label }) => label.toLowerCase().includes(typed.trim().toLowerCase()));
+  return [...hits, ...matching].slice(0, 2 * MAX_HITS);
+}
+
+/** Several groups may have the same name: the end of the uid tells them apart. */
+function labelOf(name: string, uid: string): string {
+  const end = uid.split("/").slice(1).at(-1)?.slice(0, 6);
+  return end === undefined ? name : `${name} (${end})`;
+}

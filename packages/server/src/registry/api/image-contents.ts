@@ -1,0 +1,109 @@
+/** What images consist of, what differs between two of them, and what a deletion removes. */
+import { create } from "@bufbuild/protobuf";
+import { EmptySchema } from "@bufbuild/protobuf/wkt";
+import {
+  DeletionPreviewSchema,
+  ImageComparisonSchema,
+  ImageContentsSchema,
+  ImageContentsService,
+} from "@holt/api/gen/holt/v1/image_contents_pb.ts";
+import { actorFromPrincipal } from "../../access/actor.ts";
+import { implement, read, write } from "../../api/call/implement.ts";
+import { isDigest } from "../../blobs/digest.ts";
+import type { BlobReference } from "../../blobs/references.ts";
+import type { ReadDb } from "../../db/store.ts";
+import type { Parsers } from "../../jobs/parsers.ts";
+import { invalidArguments, notFound } from "../../lib/errors.ts";
+import type { EventNames } from "../../outbox/outbox.ts";
+import { deleteManifestIn } from "../collection/delete-content.ts";
+import { previewRemoval, removalOf } from "../collection/deletion-preview.ts";
+import { type PlatformLayers, readImageLayers } from "../content/image-layers.ts";
+import { OciError } from "../oci-error.ts";
+import { differencesOf, readAllPackages } from "../packages/compare-packages.ts";
+import { findDescriptions, type ImageDescription } from "../packages/descriptions.ts";
+
+const MAX_DIFFERENCES = 5000;
+/** Tags and referrers that a preview names. */
+const MAX_NAMED = 100;
+
+export interface ImageContentsCollaborators {
+  readonly parsers: Parsers;
+  readonly names: EventNames;
+  readonly blobReferences: readonly BlobReference[];
+}
+
+export function imageContentsService({ parsers, names, blobReferences }: ImageContentsCollaborators) {
+  return implement(
+    ImageContentsService,
+    {
+      getImageContents: read(async ({ uid, digest }, { db }) => {
+        await assertManifest(db, uid, digest);
+        const platforms = await readImageLayers(db, uid, digest, parsers);
+        return create(ImageContentsSchema, { platforms: platforms.map(platformOf) });
+      }),
+
+      compareImages: read(async ({ uid, digest, before }, { db }) => {
+        const [old, now] = [await describe(db, uid, before), await describe(db, uid, digest)];
+        const differences = differencesOf(await readAllPackages(db, old), await readAllPackages(db, now));
+        return create(ImageComparisonSchema, {
+          differences: differences.slice(0, MAX_DIFFERENCES),
+          totalCount: BigInt(differences.length),
+          isIncomplete: [...old, ...now].some(({ scan }) => scan.state !== "done"),
+        });
+      }),
+
+      previewDeletion: read(async ({ uid, digest, tag }, { db }) => {
+        if (digest !== "" && tag !== "")
+          throw invalidArguments(["digest", "tag"].map((field) => ({ field, description: "give at most one of digest and tag" })));
+        const removal = await removalOf(db, uid, { digest, tag });
+        const { manifests, blobCount, freedBytes, isPartial } = await previewRemoval(db, removal, blobReferences);
+        const referrers = manifests.filter(({ isReferrer }) => isReferrer);
+        return create(DeletionPreviewSchema, {
+          tags: removal.tags.slice(0, MAX_NAMED),
+          tagCount: BigInt(removal.tags.length),
+          manifestCount: BigInt(manifests.length),
+          referrers: referrers.slice(0, MAX_NAMED).map(({ digest, artifactType }) => ({ digest, artifactType })),
+          referrerCount: BigInt(referrers.length),
+          blobCount: BigInt(blobCount),
+          freedBytes: BigInt(freedBytes),
+          isPartial,
+        });
+      }),
+
+      deleteImage: write(async ({ uid, digest }, { db, now, principal, access }) => {
+        await assertManifest(db, uid, digest);
+        const actor = principal === undefined ? undefined : actorFromPrincipal(principal, access);
+        await deleteManifestIn(db, digest, { repoUid: uid, origin: { actor }, now }, names).catch((error: unknown) => {
+          throw error instanceof OciError ? notFound("Image", digest) : error;
+        });
+        return create(EmptySchema);
+      }),
+    },
+    "Repo",
+  );
+}
+
+function platformOf({ os, architecture, variant, size, manifest_digest, config_digest, layers }: PlatformLayers) {
+  return {
+    os,
+    architecture,
+    variant,
+    digest: manifest_digest,
+    configDigest: config_digest,
+    sizeBytes: BigInt(size),
+    layers: layers.map((layer) => ({ digest: layer.digest, mediaType: layer.mediaType, sizeBytes: BigInt(layer.size) })),
+  };
+}
+
+/** @throws HoltError NOT_FOUND */
+async function assertManifest(db: ReadDb, repoUid: string, digest: string): Promise<void> {
+  const query = db.selectFrom("manifest").select("digest").where("repo_uid", "=", repoUid).where("digest", "=", digest);
+  if (!isDigest(digest) || (await query.executeTakeFirst()) === undefined) throw notFound("Image", digest.slice(0, 200));
+}
+
+/** @throws HoltError NOT_FOUND */
+async function describe(db: ReadDb, uid: string, digest: string): Promise<ImageDescription[]> {
+  const found = isDigest(digest) ? await findDescriptions(db, uid, digest) : undefined;
+  if (found === undefined) throw notFound("Image", digest.slice(0, 200));
+  return found;
+}
