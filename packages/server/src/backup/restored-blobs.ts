@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import type { Readable } from "node:stream";
 import type { BlobSettings } from "../blobs/blob-settings.ts";
 import { parseDigest } from "../blobs/digest.ts";
-import { createFilesystemBlobs } from "../blobs/filesystem.ts";
+import { openBlobFolder } from "../blobs/open-blobs.ts";
 import { type BlobStore, DigestMismatch } from "../blobs/store.ts";
 import type { Log } from "../lib/log.ts";
 import type { ListedBlob } from "./snapshot.ts";
@@ -28,7 +28,7 @@ function restoreIntoFolder(dataDir: string, log: Log): RestoredBlobs {
   let opened: BlobStore | undefined;
   // Creates its folders, which a refused restore must not leave.
   const open = () => {
-    opened ??= createFilesystemBlobs({ dataDir, log });
+    opened ??= openBlobFolder(dataDir, log);
     return opened;
   };
   return {

@@ -48,6 +48,11 @@ export async function adoptBlobs(options: OpenBlobsOptions): Promise<string> {
   return home.name;
 }
 
+/** The folder of blobs before a database says that it is the right one. */
+export function openBlobFolder(dataDir: string, log: Log): BlobStore {
+  return createFilesystemBlobs({ dataDir, log });
+}
+
 async function findPlace(place: BlobPlaceSetting, { settings, store, log }: OpenBlobsOptions): Promise<FoundPlace> {
   const { dataDir, s3Endpoint: endpoint, s3Region: region, s3PathStyle: pathStyle, blobsRedirect } = settings;
   if (place === "folder") return { home: folderHome(dataDir), open: () => createFilesystemBlobs({ dataDir, log }) };
