@@ -16,7 +16,6 @@ export const folders = [
   { folder: "jobs", rung: 3, kind: "platform", holds: "background work: loop, lease, worker, fair share, pacing, limits, threads" },
   { folder: "archives", rung: 3, kind: "platform", holds: "zip and tar readers and one policy of limits" },
   { folder: "outbox", rung: 3, kind: "platform", holds: "appends the event of a write to its transaction" },
-  { folder: "blobs", rung: 3, kind: "platform", holds: "content by digest, in a folder" },
   { folder: "backup", rung: 4, kind: "platform", holds: "backups: their form, their targets, writing and restoring them" },
   { folder: "blobs", rung: 3, kind: "platform", holds: "content by digest, in a folder or in S3" },
   { folder: "mail", rung: 4, kind: "platform", holds: "mails to people: a queue in the database, and SMTP" },
