@@ -1,9 +1,11 @@
 /** The samples of all domains. A resource or operation is added to the samples of its domain, and only a new domain here. */
+import { after } from "node:test";
 import * as advisories from "../advisories/samples.ts";
 import * as events from "../events/samples.ts";
 import { operationName } from "../harness/contract.ts";
 import type { ServerOptions } from "../harness/harness.ts";
 import type { OperationSample, ResourceSample } from "../harness/samples.ts";
+import { assertPortable, recordStatements } from "../harness/sql-features.ts";
 import { describeOnStores, startWorld, type World } from "../harness/world.ts";
 import * as iam from "../iam/samples.ts";
 import * as libraries from "../libraries/samples.ts";
@@ -31,7 +33,9 @@ export async function startSampleWorld(options: Omit<ServerOptions, "clock"> = {
   return world;
 }
 
-/** Defines the tests for each store, with one such world per store. */
+/** Defines the tests for each store, with one such world per store, and checks the SQL that all of them sent. */
 export function describeWithSamples(title: string, define: (world: World) => void): void {
+  const sent = recordStatements();
   describeOnStores(title, (store) => startSampleWorld({ store }), define);
+  after(() => assertPortable(sent));
 }
