@@ -9,6 +9,7 @@ const placesOfHolt = {
   access: ["iam", "access"],
   accountLinks: ["iam", "accountLinks"],
   accounts: ["iam", "accounts"],
+  audit: ["audit", "log"],
   advisoryMirrors: ["vulnerabilities", "mirrors"],
   advisoryPreviews: ["vulnerabilities", "previews"],
   attention: ["iam", "attention"],

@@ -32,21 +32,22 @@ export async function outboxCost(store: StoreName): Promise<Line[]> {
   ];
 }
 
-function without(module: "no-delivery" | "no-outbox") {
+/** Options of a server without a part of its code. */
+export function without(module: "no-delivery" | "no-outbox" | "no-audit" | "no-sealing") {
   return { nodeOptions: ["--import", join(import.meta.dirname, `${module}.ts`)] };
 }
 
 /** Additional time of a write with the event, relative to a write without it. */
-function relativeCost(without: Figures, withIt: Figures): number {
+export function relativeCost(without: Figures, withIt: Figures): number {
   return without.perSecond / withIt.perSecond - 1;
 }
 
-function figureOf(without: Figures, withIt: Figures): string {
+export function figureOf(without: Figures, withIt: Figures): string {
   const cpuCost = percent(withIt.cpuUs / without.cpuUs - 1);
   return `by CPU time ${cpuCost}: ${short(withIt.perSecond)}/s, without it ${short(without.perSecond)}/s`;
 }
 
-function contender({ port, pid, token, organization }: EventServer) {
+export function contender({ port, pid, token, organization }: EventServer) {
   const body = JSON.stringify({ name: "created", description: "By the benchmark" });
   const lines = [
     `POST /iam/v2/groups/${organization} HTTP/1.1`,
@@ -59,6 +60,6 @@ function contender({ port, pid, token, organization }: EventServer) {
   return { pid, load: { port, connections: scale.connections, requests } };
 }
 
-function percent(fraction: number): string {
+export function percent(fraction: number): string {
   return `${(fraction * 100).toFixed(1)} %`;
 }

@@ -6,6 +6,7 @@ import { AccountsService } from "./gen/holt/v1/accounts_pb.ts";
 import { AdvisoryMirrorsService } from "./gen/holt/v1/advisory_mirrors_pb.ts";
 import { AdvisoryPreviewsService } from "./gen/holt/v1/advisory_previews_pb.ts";
 import { AttentionService } from "./gen/holt/v1/attention_pb.ts";
+import { AuditService } from "./gen/holt/v1/audit_pb.ts";
 import { DeliveriesService } from "./gen/holt/v1/deliveries_pb.ts";
 import { EndOfLifeService } from "./gen/holt/v1/end_of_life_pb.ts";
 import { EventsService } from "./gen/holt/v1/events_pb.ts";
@@ -142,6 +143,7 @@ export const services: readonly DescService[] = [
   AccessService,
   AccountLinksService,
   AccountsService,
+  AuditService,
   DeliveriesService,
   EndOfLifeService,
   EventsService,

@@ -5,6 +5,7 @@ import { AccountsService } from "@holt/api/gen/holt/v1/accounts_pb.ts";
 import { AdvisoryMirrorsService } from "@holt/api/gen/holt/v1/advisory_mirrors_pb.ts";
 import { AdvisoryPreviewsService } from "@holt/api/gen/holt/v1/advisory_previews_pb.ts";
 import { AttentionService } from "@holt/api/gen/holt/v1/attention_pb.ts";
+import { AuditService } from "@holt/api/gen/holt/v1/audit_pb.ts";
 import { DeliveriesService } from "@holt/api/gen/holt/v1/deliveries_pb.ts";
 import { EndOfLifeService } from "@holt/api/gen/holt/v1/end_of_life_pb.ts";
 import { EventsService } from "@holt/api/gen/holt/v1/events_pb.ts";
@@ -142,6 +143,7 @@ export const servicesOfHolt = {
   access: AccessService,
   accountLinks: AccountLinksService,
   accounts: AccountsService,
+  audit: AuditService,
   advisoryMirrors: AdvisoryMirrorsService,
   advisoryPreviews: AdvisoryPreviewsService,
   attention: AttentionService,

@@ -2,6 +2,7 @@
 import { services } from "@holt/api";
 import { startAdvisories } from "./advisories/module.ts";
 import { attentionService } from "./api/attention.ts";
+import { createReadFilter } from "./api/call/audit-call.ts";
 import { createCallMetrics } from "./api/call/call-metrics.ts";
 import { createCallRates } from "./api/call/call-rates.ts";
 import { compileOperations } from "./api/call/operation.ts";
@@ -17,6 +18,8 @@ import { createPageTokens } from "./api/resource/page-token.ts";
 import { createRefusal } from "./api/rest/error.ts";
 import { createRestHandler } from "./api/rest/rest.ts";
 import { searchService } from "./api/search.ts";
+import { startAuditing } from "./auditing/module.ts";
+import { Recorder } from "./auditing/recorder.ts";
 import { openInstallation } from "./cli/open-installation.ts";
 import type { Config } from "./config.ts";
 import { CONSOLE_PATH, createConsole } from "./console/console.ts";
@@ -130,6 +133,7 @@ export async function createApp(
   const limit = callLimit ?? createMeteredLimit(config.maxConcurrentCalls, meter, () => refused("concurrent-calls"));
   const callerSlots = createCallerSlots(limits.transfersPerCaller, () => refused("transfers-per-caller"));
   const disk = stack.use(await DiskSpace.start({ folder: config.dataDir, minFreeBytes: config.minFreeDiskBytes, log }));
+  const recorder = stack.use(new Recorder({ store, clock, log }));
   const parsers = stack.use(new Parsers());
   const mail = startMail({ store, clock, log, secrets, settings: config });
   if (mail.worker !== undefined) stack.use(mail.worker);
@@ -142,7 +146,7 @@ export async function createApp(
     registryHost: new URL(config.registryUrl).host,
     names: { profile, baseUrl, subjects: eventSubjects, onAppend: appendListeners.notify },
     pageTokens: createPageTokens(pageTokenKey),
-    frame: createProtocolFrame({ limit, log, callerSlots, disk, metrics: createProtocolMetrics(meter), tracer }),
+    frame: createProtocolFrame({ limit, log, callerSlots, disk, metrics: createProtocolMetrics(meter), tracer, clock, recorder }),
     own: (resource) => stack.use(resource),
   };
   const emptyDirectory = createDirectoryEmptying(store);
@@ -155,6 +159,7 @@ export async function createApp(
     startAdvisories(platform, iam, config),
     startScim(platform, iam),
     startSignIn(platform, iam, config),
+    startAuditing(platform, iam, config),
   ];
 
   const implementations = [
@@ -165,9 +170,10 @@ export async function createApp(
     pingServiceV1,
   ];
   const operations = compileOperations(services, implementations, unimplemented);
+  const audit = { recorder, isAuditedRead: createReadFilter(config.auditReads) };
   const unserved = new UnservedCalls(log, clock);
   const calls = { limit, unserved, disk, metrics: createCallMetrics(meter, operations), rates: createCallRates() };
-  const run = createRun({ ...platform, ...calls, authenticator: iam.authenticator, requiredTerms });
+  const run = createRun({ ...platform, ...calls, authenticator: iam.authenticator, requiredTerms, audit });
   const check = startDatabaseCheck(config, log);
   if (check !== undefined) stack.use(check);
   const health = createHealth(async () => {

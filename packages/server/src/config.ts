@@ -118,6 +118,12 @@ export interface Config {
   readonly webhookGiveUpMs: number;
   readonly eventRetentionMs: number;
   readonly maxSubscriptions: number;
+  /** 0 for ever. */
+  readonly auditRetentionMs: number;
+  readonly auditCheckpointMs: number;
+  /** Names of operations; a `*` at the end stands for any rest. */
+  readonly auditReads: readonly string[];
+  readonly auditStreams: readonly URL[];
   readonly importMaxBytes: number;
   readonly mirrorTimeoutMs: number;
   readonly publicAdvisories: PublicOrganizations;
@@ -503,6 +509,34 @@ export const settings: Settings = {
     fallback: "1000",
     doc: "Largest number of event subscriptions of an organization and its folders. Each event is stored once for each subscription that receives it.",
     parse: parseInteger(1, 100_000),
+  },
+  auditRetentionMs: {
+    env: "HOLT_AUDIT_RETENTION",
+    fallback: "8760h",
+    doc: "Retention of audit entries. `0` keeps them for ever. The chains of organizations stay verifiable.",
+    parse: orZero(parseDuration(1000, 100 * 365 * 24 * HOUR_MS)),
+  },
+  auditCheckpointMs: {
+    env: "HOLT_AUDIT_CHECKPOINT",
+    fallback: "1m",
+    doc: "Time between two signed checkpoints of an audit chain that grows.",
+    parse: parseDuration(100, 24 * HOUR_MS),
+  },
+  auditReads: {
+    env: "HOLT_AUDIT_READS",
+    fallback: "",
+    doc: "Operations whose successful reads are audited too, as comma-separated names with or without a `*` at the end, such as `platform.iam.*,holt.v1.AccountsService/*`. Empty: changes, tokens, sign-ins and refusals only.",
+    parse: (text) =>
+      parseList(text).map((name) =>
+        matching(/^[\w./]+\*?$/, name, "names of operations such as platform.iam.v2.GroupsService/GetGroup or platform.iam.*"),
+      ),
+  },
+  auditStreams: {
+    env: "HOLT_AUDIT_STREAMS",
+    fallback: "",
+    isSecret: true,
+    doc: "Where sealed audit entries are sent, at least once, as comma-separated URLs: `file:///var/log/holt/audit.jsonl`, `syslog+tcp://host:601`, `syslog+tls://host:6514`, or `https://` of a webhook. A webhook in a private network needs HOLT_OUTBOUND_ALLOW_CIDRS.",
+    parse: (text) => parseList(text).map((url) => parseUrl(url, ["file:", "syslog+tcp:", "syslog+tls:", "https:", "http:"])),
   },
   importMaxBytes: {
     env: "HOLT_IMPORT_MAX_BYTES",

@@ -1,6 +1,7 @@
 /** The domains of this server, and what follows from all of them together. */
 import { advisoriesDomain } from "./advisories/domain.ts";
 import type { Domain } from "./api/module.ts";
+import { auditingDomain } from "./auditing/domain.ts";
 import { orderMigrations } from "./db/migrate.ts";
 import { eventsDomain } from "./events/domain.ts";
 import { iamDomain } from "./iam/domain.ts";
@@ -18,6 +19,7 @@ export const domains: readonly Domain[] = [
   advisoriesDomain,
   scimDomain,
   signInDomain,
+  auditingDomain,
 ];
 
 export const migrations = orderMigrations(domains.flatMap((domain) => domain.migrations));

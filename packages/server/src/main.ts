@@ -18,6 +18,10 @@ const USAGE = `Usage: holtd [command]
                 import advisories of packages from files, folders and archives; --help has details
   import vulnerabilities PATH...
                 import metadata of vulnerabilities; --help has details
+  audit verify [ORG]
+                find the first audit entry that was changed, removed or inserted; "audit --help" has details
+  audit export [ORG]
+                print audit entries as JSON lines
   compact       rewrite the SQLite file of a stopped server without its unused pages
   recover ORG   bind the bootstrap owner as owner of an organization again, by its name or uid
   account-link [UID|EMAIL]
@@ -80,6 +84,7 @@ const tools: Readonly<Record<string, (args: readonly string[], read: typeof load
   backup: async (args, read) => (await import("./cli/backup.ts")).backup(args, read),
   restore: async (args, read) => (await import("./cli/restore.ts")).restore(args, read),
   verify: async (args, read) => (await import("./cli/verify.ts")).verify(args, read),
+  audit: async (args, read) => (await import("./cli/audit.ts")).runAudit(args, read),
 };
 
 /** Imports parse their own options and return the exit status. */

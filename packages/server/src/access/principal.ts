@@ -70,6 +70,8 @@ export function isAnonymous({ uid }: Pick<Principal, "uid">): boolean {
 /** The acting identity of an event, with the upstream claims that the event's organization may see. */
 export interface Actor {
   readonly subject: string;
+  /** The address of the request, for its audit entry. */
+  readonly remoteAddress?: string | undefined;
   /** @param groupUid the group of the event; empty for none */
   claimsAt(groupUid: string): Readonly<Record<string, string>>;
 }

@@ -54,7 +54,7 @@ export async function backup(args: readonly string[], loadConfig: () => Promise<
 
 async function runBackup({ values }: Given, target: BackupTarget, config: Config): Promise<BackupResult> {
   const { databaseUrl, dataDir, backupPassphrase: passphrase } = config;
-  await using installation = await openInstallation(config, { use: "inspection" });
+  await using installation = await openInstallation(config, { use: "inspection", command: "backup" });
   const { store, clock } = installation;
   const blobs = await installation.openBlobs();
   const key = await findSecretsKey({ store, dataDir, key: config.secretsKey });

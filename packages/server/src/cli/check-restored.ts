@@ -9,7 +9,7 @@ import { verifyInstallation } from "./verify.ts";
 /** @param schema number of migrations of the restored data. @returns the exit status */
 export async function checkRestored(summary: string, schema: number, config: Config): Promise<number> {
   const { dataDir } = config;
-  await using installation = await openInstallation(config, { use: "inspection" });
+  await using installation = await openInstallation(config, { use: "inspection", command: "restore" });
   await installation.adoptBlobs();
   const problems = await problemsOf(schema, config, installation);
   await finishRestore(dataDir);

@@ -10,7 +10,7 @@ import { openInstallation } from "./open-installation.ts";
 /** Prints a line for each thing that is removed, or with `isDryRun` would be, and a summary. Waits while the running server collects. */
 export async function collectGarbage(config: Config, isDryRun: boolean): Promise<void> {
   const { gcGraceMs: graceMs } = config;
-  await using installation = await openInstallation(config, { use: "command" });
+  await using installation = await openInstallation(config, { use: "command", command: isDryRun ? "gc --dry-run" : "gc" });
   const { store, clock, log } = installation;
   const blobs = await installation.openBlobs();
   const uploads = createUploads({ store, blobs, clock, graceMs });

@@ -30,7 +30,7 @@ export async function printLink(config: Config): Promise<void> {
 }
 
 export async function signInLink(config: Config): Promise<string> {
-  await using installation = await openInstallation(config, { use: "command" });
+  await using installation = await openInstallation(config, { use: "command", command: "token --link" });
   const { store, clock } = installation;
   const secrets = await installation.openSecrets();
   await installation.bootstrap();
@@ -40,7 +40,7 @@ export async function signInLink(config: Config): Promise<string> {
 /** An access token of the bootstrap owner for this server's API, good for an hour. */
 export async function ownerToken(config: Config): Promise<string> {
   const { baseUrl: issuer } = config;
-  await using installation = await openInstallation(config, { use: "command" });
+  await using installation = await openInstallation(config, { use: "command", command: "token" });
   const { grants, clock } = installation;
   const keys = await installation.openKeys();
   const { bootstrapOwner } = await installation.bootstrap();
@@ -64,7 +64,7 @@ export async function ownerToken(config: Config): Promise<string> {
 
 /** The new key signs from now on. Running servers notice it within 30 seconds, and verifiers by its unknown key id. */
 export async function rotateKeys(config: Config): Promise<void> {
-  await using installation = await openInstallation(config, { use: "command" });
+  await using installation = await openInstallation(config, { use: "command", command: "keys rotate" });
   const keys = await installation.openKeys();
   const before = await keys.current();
   await keys.rotate();
@@ -74,19 +74,25 @@ export async function rotateKeys(config: Config): Promise<void> {
 
 /** For an operator whose folder of images is lost, or was moved without its id. */
 export async function adoptBlobs(config: Config): Promise<void> {
-  await using installation = await openInstallation(config, { use: "command" });
+  await using installation = await openInstallation(config, { use: "command", command: "adopt-blobs" });
   const name = await installation.adoptBlobs();
   console.log(`The database now keeps its images in ${name}. Collection deletes blobs there that the database does not know.`);
 }
 
 /** Rewrites the database file of a stopped server. @throws Error while a server uses it */
-export function compact({ databaseUrl, dataDir }: Config): void {
+export async function compact(config: Config): Promise<void> {
+  const { databaseUrl, dataDir } = config;
   if (databaseUrl !== "") throw new Error("PostgreSQL manages its files itself; this command is for SQLite");
   const path = sqlitePath(dataDir);
   if (!existsSync(path)) throw new Error(`there is no database ${path}`);
-  using _lock = lockDataFolder(dataDir);
-  const { bytesBefore, bytesAfter } = compactSqlite(path);
+  const { bytesBefore, bytesAfter } = compactLocked(dataDir, path);
+  await using _installation = await openInstallation(config, { use: "command", command: "compact" });
   console.log(`The database file had ${bytesBefore} bytes and has ${bytesAfter} now. From now on it shrinks while the server works.`);
+}
+
+function compactLocked(dataDir: string, path: string) {
+  using _lock = lockDataFolder(dataDir);
+  return compactSqlite(path);
 }
 
 /**
@@ -95,7 +101,7 @@ export function compact({ databaseUrl, dataDir }: Config): void {
  * @param organization uid or name
  */
 export async function recover(config: Config, organization: string): Promise<void> {
-  await using installation = await openInstallation(config, { use: "command" });
+  await using installation = await openInstallation(config, { use: "command", command: `recover ${organization}` });
   const { store, grants, clock } = installation;
   const { bootstrapOwner } = await installation.bootstrap();
   await store.transaction(async (db) => {

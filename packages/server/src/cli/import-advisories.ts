@@ -84,7 +84,7 @@ function parseGiven(kind: Kind, args: readonly string[]): Given | "help" | strin
 }
 
 async function runImport({ kind, group, paths }: Given, config: Config): Promise<ImportResult> {
-  await using installation = await openInstallation(config, { use: "bulk" });
+  await using installation = await openInstallation(config, { use: "bulk", command: `import ${kind} ${paths.join(" ")}` });
   const { store, clock } = installation;
   const { bootstrapOwner: actor } = await installation.bootstrap();
   const parent = kind === "vulnerabilities" ? "" : await groupOf(installation, group, actor);

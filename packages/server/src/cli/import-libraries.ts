@@ -77,7 +77,10 @@ function parseGiven(args: readonly string[]): Given | "help" | string {
 async function runImport({ format: { ecosystem, createTree }, group, folder }: Given, config: Config): Promise<ImportResult> {
   const { baseUrl, vendorProfile: profile, requiredTerms } = config;
   const tree = await openTree(folder);
-  await using installation = await openInstallation(config, { use: "command" });
+  await using installation = await openInstallation(config, {
+    use: "command",
+    command: `import libraries --ecosystem ${ecosystem} ${folder}`,
+  });
   const { store, clock } = installation;
   const blobs = await installation.openBlobs();
   const { bootstrapOwner: owner } = await installation.bootstrap();

@@ -1,4 +1,7 @@
 /** Opens what an installation consists of: database, blobs, keys and bootstrap resources. The server and every command use it. */
+import { hostname, userInfo } from "node:os";
+import { sql } from "kysely";
+import { appendAudit } from "../audit/append.ts";
 import { checkSample } from "../blobs/blob-home.ts";
 import type { BlobSettings } from "../blobs/blob-settings.ts";
 import { adoptBlobs, type OpenedBlobs, openBlobPlaces, openBlobs } from "../blobs/open-blobs.ts";
@@ -33,6 +36,8 @@ export interface InstallationOptions {
    * - inspection: like a command, but does not migrate the database, which may be that of an earlier program.
    */
   readonly use: "server" | "command" | "bulk" | "inspection";
+  /** The command and its arguments without secrets, for the audit log, which has it before the command does anything. */
+  readonly command?: string;
   readonly log?: Log;
   readonly clock?: Clock;
   readonly meter?: Meter;
@@ -75,6 +80,7 @@ export async function openInstallation(settings: InstallationSettings, options: 
   );
   const grants =
     isServer && url !== "" ? createSharedGrants(url, { store, clock, log, meter, stack }) : createGrants({ store, clock, meter });
+  if (options.command !== undefined) await auditCommand(store, options.command, clock.now());
   const owned = stack.move();
   return {
     ...{ store, grants, clock, log },
@@ -90,6 +96,28 @@ export async function openInstallation(settings: InstallationSettings, options: 
     bootstrap: () => bootstrap({ store, orgName: settings.orgName, issuer: settings.baseUrl, now: clock.now() }, grants),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
+}
+
+/** Access to the database is all that a command needs, so the account of the operating system is the best name of the operator. */
+async function auditCommand(store: Store, command: string, now: Date): Promise<void> {
+  // A command that does not migrate may find the database of an earlier program.
+  const { rows } = await sql<{ name: string }>`${sql.raw(store.dialect.tableNames)}`.execute(store.reader);
+  if (!rows.some(({ name }) => name === "audit_entry")) return;
+  await store.transaction((db) =>
+    appendAudit(db, {
+      ...{ action: `holtd ${command}`, actor: "holtd", onBehalfOf: { user: userName(), host: hostname() } },
+      ...{ protocol: "command", target: "", organization: "", outcome: "OK", now },
+    }),
+  );
+}
+
+/** A user of a container often has no name. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? "unknown"}`;
+  }
 }
 
 /** A database with the schema of all domains. @param schema number of migrations; by default all @throws Error for the operator */

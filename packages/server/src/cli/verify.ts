@@ -1,4 +1,4 @@
-/** `holtd verify`: compares the database with the blobs, and the counts with the rows. */
+/** `holtd verify`: compares the database with the blobs, the audit log with its chains, and the counts with the rows. */
 import { checkBlobs } from "../blobs/check-blobs.ts";
 import type { Config } from "../config.ts";
 import { findCountErrors, repairCounts } from "../db/count-check.ts";
@@ -6,6 +6,7 @@ import { sqlitePath } from "../db/open.ts";
 import { problemsOfSqlite } from "../db/sqlite-copy.ts";
 import { blobReferences, countedRows } from "../domains.ts";
 import { checkManifests } from "../registry/content/check-manifests.ts";
+import { verifyAudit } from "./audit.ts";
 import { createImportReport, type ImportReport } from "./import-report.ts";
 import { type Installation, openInstallation } from "./open-installation.ts";
 import { withOptions } from "./parse-options.ts";
@@ -13,7 +14,7 @@ import { withOptions } from "./parse-options.ts";
 const USAGE = `Usage: holtd verify [--quick] [--repair]
 
 Checks an installation, while the server runs or not: the pages and references of the SQLite file, the bytes of every
-blob, the blobs and tags of every manifest, and the counts of rows below each group. Prints a line for each problem.
+blob, the blobs and tags of every manifest, the audit chains, and the counts of rows below each group. Prints a line for each problem.
 
   --quick    compare only the sizes of blobs, without reading them
   --repair   correct wrong counts
@@ -26,7 +27,8 @@ const SPEC = { usage: USAGE, options: { quick: { type: "boolean" }, repair: { ty
 export async function verify(args: readonly string[], loadConfig: () => Promise<Config>): Promise<number> {
   return withOptions(SPEC, args, async ({ values }) => {
     const config = await loadConfig();
-    await using installation = await openInstallation(config, { use: "command" });
+    const command = values.repair === true ? { command: "verify --repair" } : {};
+    await using installation = await openInstallation(config, { use: "command", ...command });
     const options = { readsAll: values.quick !== true, repairs: values.repair === true };
     const { checked, problems, repaired } = await verifyInstallation(installation, config, options);
     const fixed = repaired === 0 ? "" : ` ${repaired} counts were repaired.`;
@@ -57,11 +59,16 @@ export async function verifyInstallation(
   using report = createImportReport(process.stderr, "blobs");
   const blobs = await checkAllBlobs(installation, { readsAll, report, say });
   const { manifests } = await checkManifests(store.reader, say);
+  const audit = await verifyAudit(installation, (line, isProblem) => (isProblem ? say(`the audit log: ${line}`) : undefined));
   const errors = await store.snapshot((db) => findCountErrors(db, countedRows));
   for (const { kind, group, missing } of repairs ? [] : errors)
     say(`the count of ${kind} below ${group} is wrong by ${-missing.below} (direct: ${-missing.direct}); --repair corrects it`);
   if (repairs && errors.length > 0) await store.transaction((db) => repairCounts(db, errors));
-  return { checked: `${blobs} blobs, ${manifests} manifests and the counts`, problems, repaired: repairs ? errors.length : 0 };
+  return {
+    checked: `${blobs} blobs, ${manifests} manifests, ${audit.chains} audit chains and the counts`,
+    problems,
+    repaired: repairs ? errors.length : 0,
+  };
 }
 
 interface BlobRun {

@@ -121,6 +121,11 @@ export interface Dialect {
   readonly tableNames: string;
   /** Statements that serialize concurrent migrations. SQLite's transactions already do so. */
   readonly migrationLock: readonly string[];
+  /**
+   * Query of two transaction ids: all transactions with ids below `oldest` have ended, and those that have no id yet will get `next` or a
+   * greater one. Undefined where one transaction at a time writes.
+   */
+  readonly transactionIds: RawBuilder<{ oldest: string; next: string }> | undefined;
   /** Notifies listeners when this transaction commits; undefined where only one server uses the database. */
   readonly notify: ((channel: string) => RawBuilder<unknown>) | undefined;
 }
@@ -162,6 +167,7 @@ export const sqliteDialect: Dialect = {
   vacuumEarly: () => [],
   tableNames: "select name from sqlite_master where type = 'table'",
   migrationLock: [],
+  transactionIds: undefined,
   notify: undefined,
 };
 
@@ -224,6 +230,7 @@ export const postgresDialect: Dialect = {
   tableNames: "select tablename as name from pg_tables where schemaname = any (current_schemas(false))",
   // Building an index over many rows takes longer than the timeouts of requests.
   migrationLock: ["set local lock_timeout = 0", "set local statement_timeout = 0", `select pg_advisory_xact_lock(${MIGRATION_LOCK})`],
+  transactionIds: sql`select pg_snapshot_xmin(s)::text as oldest, pg_snapshot_xmax(s)::text as next from pg_current_snapshot() as s`,
   notify: (channel) => sql`select pg_notify(${channel}, '')`,
 };
 

@@ -25,6 +25,7 @@ export function createWriteHandle(dialect: Dialect, execute: Execute, afterCommi
     updateTable: bound(creator, "updateTable"),
     deleteFrom: bound(creator, "deleteFrom"),
     afterCommit,
+    audit: { isCovered: false, changes: [] },
   };
 }
 

@@ -2,6 +2,7 @@
  * The interface of the database. A read handle cannot write, by its type and by its connection. A write handle exists
  * only inside `Store.transaction`.
  */
+import type { DescMessage } from "@bufbuild/protobuf";
 import type { Kysely, QueryExecutorProvider } from "kysely";
 import type { Dialect } from "./dialect.ts";
 import type { Schema } from "./schema.ts";
@@ -13,6 +14,29 @@ export interface ReadDb extends QueryExecutorProvider, Pick<Kysely<Schema>, "sel
 export interface WriteDb extends ReadDb, Pick<Kysely<Schema>, "insertInto" | "updateTable" | "deleteFrom"> {
   /** Runs `action` once, after the transaction is durable; never if it fails. `action` must not throw. */
   afterCommit(action: () => void): void;
+  readonly audit: AuditNotes;
+}
+
+/** What a transaction notes for its audit entry. */
+export interface AuditNotes {
+  /** Whether the owner of the transaction appends one entry for all of it. Other code then appends none. */
+  isCovered: boolean;
+  /** Uid of the identity that a call without a principal has authenticated. */
+  actor?: string;
+  readonly changes: ResourceChange[];
+}
+
+/** A resource that a transaction has created, changed or deleted, as JSON; with a schema, as canonical proto-JSON. */
+export interface ResourceChange {
+  /** Message name, such as `Group`. */
+  readonly kind: string;
+  readonly uid: string;
+  /** Names the fields that are secret; undefined if none is. */
+  readonly schema?: DescMessage | undefined;
+  /** Undefined for a new resource. */
+  readonly before?: string | undefined;
+  /** Undefined for a deleted resource. */
+  readonly after?: string | undefined;
 }
 
 export interface TransactionOptions {

@@ -4,10 +4,13 @@
  * line into the request log. It does not authenticate or authorize: that is the work of the protocol.
  */
 import type { OutgoingHttpHeaders } from "node:http";
+import { type AuditRecorder, refusalOf } from "../audit/audit-recorder.ts";
 import type { DiskSpace } from "../jobs/disk-space.ts";
 import type { ConcurrencyLimit, Slot } from "../jobs/limit.ts";
+import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import { noTracer, type Tracer } from "../lib/tracer.ts";
+import { rootOf } from "../lib/uid.ts";
 import { cutOffSoon } from "./body-time.ts";
 import type { CallerSlots } from "./caller-slots.ts";
 import { type HttpRequest, type HttpResponse, type RequestHandler, remoteAddressOf } from "./http-exchange.ts";
@@ -67,6 +70,8 @@ export interface Protocol<State> {
   refuse(exchange: ProtocolExchange<State>, error: unknown): void;
   /** Further fields of the line in the request log. They must not contain secrets. */
   logFields?(exchange: ProtocolExchange<State>): object;
+  /** Whether the audit log has successful requests too, because they issue tokens. It always has refusals. */
+  readonly issuesTokens?: boolean;
 }
 
 export interface ProtocolFrameOptions {
@@ -79,6 +84,8 @@ export interface ProtocolFrameOptions {
   readonly log: Log;
   readonly metrics?: ProtocolMetrics | undefined;
   readonly tracer?: Tracer | undefined;
+  readonly clock: Clock;
+  readonly recorder: AuditRecorder;
 }
 
 export type ProtocolFrame = <State>(protocol: Protocol<State>) => RequestHandler;
@@ -119,6 +126,7 @@ async function handle<State>(
   const { limit, disk, log, metrics } = options;
   const started = performance.now();
   const exchange = new Exchange(request, response, protocol, options);
+  let failure: unknown;
   // Only a request that changes nothing can be refused once its work is done.
   if (response.answer !== undefined) response.answer.mayRefuse = request.method === "GET" || request.method === "HEAD";
   try {
@@ -129,11 +137,13 @@ async function handle<State>(
       await protocol.serve(exchange);
     });
   } catch (error) {
+    failure = error;
     refuse(exchange, error, protocol, log);
   } finally {
     const ms = performance.now() - started;
     metrics?.record(protocol.name, exchange.method, response.statusCode, ms / 1000);
     logRequest(exchange, ms, protocol, log);
+    recordRequest(exchange, failure, protocol, options);
   }
 }
 
@@ -220,4 +230,30 @@ function logRequest<State>(exchange: ProtocolExchange<State>, ms: number, protoc
     { method, status: response.statusCode, ms: Math.round(ms * 1000) / 1000, principal, remote, ...protocol.logFields?.(exchange) },
     protocol.name,
   );
+}
+
+/** Changes are not recorded here: they write their entries in their own transactions. */
+function recordRequest<State>(
+  exchange: ProtocolExchange<State>,
+  failure: unknown,
+  { name, issuesTokens = false }: Protocol<State>,
+  { recorder, clock }: ProtocolFrameOptions,
+): void {
+  const { request, response, method, path, principal = "", remoteAddress } = exchange;
+  const { statusCode } = response;
+  const isRefused = statusCode === 401 || statusCode === 403;
+  // A client that sends no credentials at first, and is told which ones it needs, was not refused anything.
+  const isChallenge = statusCode === 401 && request.headers.authorization === undefined && (method === "GET" || method === "HEAD");
+  if (isChallenge || !(isRefused || (issuesTokens && statusCode === 200))) return;
+  const outcome = isRefused ? refusalOf(failure) : { outcome: "OK" };
+  const { message = "" } = outcome;
+  recorder.record({
+    ...{ ...outcome, remoteAddress, protocol: name, now: clock.now() },
+    action: `${name} ${method}`,
+    actor: principal,
+    client: request.headers["user-agent"],
+    message: message === "" ? path : `${path}: ${message}`,
+    target: principal,
+    organization: rootOf(principal),
+  });
 }

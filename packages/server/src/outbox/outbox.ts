@@ -1,13 +1,14 @@
 /** Appends the CloudEvent of a write to the outbox, in the write's own transaction. Delivers nothing. */
 import { randomUUID } from "node:crypto";
-import { type DescMethodUnary, isMessage, type Message, toJsonString } from "@bufbuild/protobuf";
+import { type DescMessage, type DescMethodUnary, isMessage, type Message, toJsonString } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import type { Insertable } from "kysely";
 import type { Actor } from "../access/principal.ts";
 import type { WriteDb } from "../db/store.ts";
+import { redacted } from "../lib/redact.ts";
 import { type VendorProfile, wireName } from "../lib/vendor-profile.ts";
+import { type AuditedEvent, auditEvents } from "./audit-events.ts";
 import type { EventContexts } from "./event-context.ts";
-import { redacted } from "./redact.ts";
 import { type EventSubjects, subjectOf } from "./subject.ts";
 import type { OutboxTable } from "./tables.ts";
 
@@ -56,10 +57,15 @@ export async function appendEvent(db: WriteDb, call: EventedCall, names: EventNa
       audience: call.audience,
       body_type: wireName(profile, schema.typeName, call.alias),
       extensions: JSON.stringify(extensions),
-      data: `{${actorOf(call, group)}"body":${toJsonString(schema, redacted(schema, body), { useProtoFieldName: true })}}`,
+      data: `{${actorOf(call, group)}"body":${bodyText(schema, body)}}`,
     })
     .execute();
   db.afterCommit(onAppend);
+  await auditEvents(db, [{ type: call.type, subject, group, actor: call.actor, now: call.now, body: () => bodyText(schema, body) }]);
+}
+
+function bodyText(schema: DescMessage, body: Message): string {
+  return toJsonString(schema, redacted(schema, body), { useProtoFieldName: true });
 }
 
 /** An event without a method in the contract; its body is plain JSON. */
@@ -79,6 +85,11 @@ export interface PlainEvent {
 export async function appendPlainEvents(db: WriteDb, events: readonly PlainEvent[], names: PlainNames): Promise<void> {
   const rows = events.map((event) => ({ ...rowOf(event, names), data: wholeData(event) }));
   await insertRows(db, rows, names);
+  await auditEvents(db, events.map(auditedEvent));
+}
+
+function auditedEvent({ type, subject, group, actor, now, body }: PlainEvent): AuditedEvent {
+  return { type, subject, group, actor, now, body: () => JSON.stringify(body) };
 }
 
 function wholeData(event: PlainEvent): string {
@@ -131,6 +142,7 @@ export async function appendSharedEvents(
     data: `${JSON.stringify(event.body).slice(1)}}`,
   }));
   await insertRows(db, rows, names);
+  await auditEvents(db, events.map(auditedEvent));
 }
 
 /**

@@ -31,6 +31,7 @@ export function createGroup({ provider, store, grants, clock }: Directory, reque
         .insertInto("scim_group")
         .values({ ...row, ...columnsFromBody(body), idp_uid: provider.uid })
         .execute();
+      db.audit.changes.push({ kind: "ScimGroup", uid: row.id, after: row.body });
       await recordMemberChange(db, grants, await applyMemberSteps(db, provider.uid, row.id, [{ kind: "add", ids }]));
       return row;
     })
@@ -59,6 +60,7 @@ export async function deleteGroup({ provider, store, grants }: Directory, id: st
     assertEtagMatches(row, ifMatch);
     await recordMemberChange(db, grants, await applyMemberSteps(db, provider.uid, id, [{ kind: "set", ids: [] }]));
     await db.deleteFrom("scim_group").where("id", "=", id).execute();
+    db.audit.changes.push({ kind: "ScimGroup", uid: id, before: row.body });
   });
 }
 
@@ -87,6 +89,8 @@ function changeGroup(
         body: JSON.stringify(body),
       };
       await save(db, row, body);
+      const after = changed.size === 0 ? row.body : JSON.stringify({ ...body, changedMembers: [...changed] });
+      db.audit.changes.push({ kind: "ScimGroup", uid: id, before: before.body, after });
       // Mappings refer to a group by its name or external id.
       await (isBodyChanged ? grants.recordChange(db, "*") : recordMemberChange(db, grants, changed));
       return row;

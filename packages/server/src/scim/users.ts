@@ -40,6 +40,7 @@ export function createUser(directory: Directory, request: Json): Promise<ScimRow
         .insertInto("scim_user")
         .values({ ...row, ...columnsFromBody(body), idp_uid: provider.uid, delete_time: null })
         .execute();
+      db.audit.changes.push({ kind: "ScimUser", uid: row.id, after: row.body });
       await linkIdentity(db, provider, externalIdOf(body));
       if (body.active === true) await grants.recordChange(db, await findIdentities(db, provider.uid, externalIdOf(body)));
       else await revokeLogins(db, grants, provider.uid, externalIdOf(body));
@@ -67,6 +68,7 @@ export async function deleteUser(directory: Directory, id: string, ifMatch: stri
     if (row === undefined) throw notFound("user", id);
     assertEtagMatches(row, ifMatch);
     await db.deleteFrom("scim_user").where("id", "=", id).execute();
+    db.audit.changes.push({ kind: "ScimUser", uid: id, before: row.body });
     await rememberDeleted(db, provider.uid, row.external_id, clock.now());
     await revokeLogins(db, grants, provider.uid, row.external_id);
   });
@@ -111,6 +113,7 @@ async function save(db: WriteDb, { provider, grants, clock }: Directory, { befor
     .set({ ...columnsFromBody(body), update_time, version, body: text })
     .where("id", "=", row.id)
     .execute();
+  db.audit.changes.push({ kind: "ScimUser", uid: row.id, before: before.body, after: text });
   if (hasNewExternalId) {
     // Another external id means another person; the previous person is no longer in the directory.
     await linkIdentity(db, provider, externalId);

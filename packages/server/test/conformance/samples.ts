@@ -1,6 +1,7 @@
 /** The samples of all domains. A resource or operation is added to the samples of its domain, and only a new domain here. */
 import { after } from "node:test";
 import * as advisories from "../advisories/samples.ts";
+import * as auditing from "../auditing/samples.ts";
 import * as events from "../events/samples.ts";
 import { operationName } from "../harness/contract.ts";
 import type { ServerOptions } from "../harness/harness.ts";
@@ -21,7 +22,7 @@ export const resources: readonly ResourceSample[] = samples.filter(
 
 /** By the full name of the operation. */
 export const operationSamples: ReadonlyMap<string, OperationSample> = new Map(
-  [iam, registry, libraries, events, advisories]
+  [iam, registry, libraries, events, advisories, auditing]
     .flatMap((domain) => domain.operationSamples)
     .map((sample) => [operationName(sample.method), sample]),
 );

@@ -11,6 +11,7 @@ import type { Log } from "../../src/lib/log.ts";
 import { openSocket } from "../harness/raw-clients.ts";
 import { headersOf, openWithoutWindow } from "../harness/slow-clients.ts";
 import { startTransports, type Transports } from "../harness/transport-server.ts";
+import { unaudited } from "../harness/unaudited.ts";
 import { until } from "../harness/wait.ts";
 
 interface Line {
@@ -27,7 +28,7 @@ async function start(
   const lines: Line[] = [];
   const logAt = (level: Line["level"]) => (fields: Record<string, unknown>, message: string) => lines.push({ level, message, fields });
   const log = { info: logAt("info"), error: logAt("error") } as unknown as Log;
-  const serve = createProtocolFrame({ limit: createCallLimit(slots), callerSlots: createCallerSlots(1), log })({
+  const serve = createProtocolFrame({ limit: createCallLimit(slots), callerSlots: createCallerSlots(1), log, ...unaudited })({
     name: "sample",
     createState: () => undefined,
     serve: ({ response }) => send(response, 200, { type: "text/plain", text: "served" }),

@@ -147,7 +147,7 @@ async function drill(first: Settings, second: Settings, backups: string): Promis
   assert.match(again.stderr, /a restore needs an empty/);
   const check = await runHoltd(["verify"], restored);
   assert.equal(check.code, 0, check.stderr + check.stdout);
-  assert.match(check.stdout, /^Checked \d+ blobs, \d+ manifests and the counts: no problems\.$/m);
+  assert.match(check.stdout, /^Checked \d+ blobs, \d+ manifests, \d+ audit chains and the counts: no problems\.$/m);
 
   await using other = await startHoltd(restored);
   const otherUrl = `http://${restored.HOLT_LISTEN}`;

@@ -35,6 +35,7 @@ function runWith(maxConcurrentCalls: number): Run {
     clock: { now: () => new Date() },
     store: {},
     requiredTerms: [],
+    audit: { recorder: { record: () => {} }, isAuditedRead: () => false },
     limit: createCallLimit(maxConcurrentCalls),
   };
   return createRun(parts as unknown as RunDependencies);

@@ -1,6 +1,6 @@
 /**
  * Runs every operation of every transport, from request to reply: authenticate, read, validate, authorize, demand terms, handle, append
- * the event, commit. A call holds a slot of the process except while it reads its request.
+ * the event and the audit entry, commit. A call holds a slot of the process except while it reads its request.
  */
 import type { Message } from "@bufbuild/protobuf";
 import { actorFromPrincipal } from "../../access/actor.ts";
@@ -12,6 +12,7 @@ import { Code, codeName, HoltError, internal, unimplemented } from "../../lib/er
 import type { Log } from "../../lib/log.ts";
 import { type Attributes, noTracer, type Tracer } from "../../lib/tracer.ts";
 import { appendEvent, type EventNames } from "../../outbox/outbox.ts";
+import { appendCallAudit, type CallAudit, recordFailure, recordRead } from "./audit-call.ts";
 import { type Authenticator, authenticate, type Caller } from "./authenticate.ts";
 import { authorize } from "./authorize.ts";
 import { type Call, type CallMetadata, type MessageSource, messageOf, type Reply, type WriteCall } from "./call.ts";
@@ -34,6 +35,7 @@ export interface RunDependencies {
   /** The limit of the process, shared with the protocols that are not calls. */
   readonly limit: ConcurrencyLimit;
   readonly unserved: UnservedCalls;
+  readonly audit: CallAudit;
   readonly metrics?: CallMetrics;
   readonly tracer?: Tracer;
   /** Undefined to write as long as the disk takes it. */
@@ -54,7 +56,7 @@ export function createRun(dependencies: RunDependencies): Run {
         try {
           return await runCall(running, source, dependencies);
         } finally {
-          span.set({ "holt.principal": running.principal });
+          span.set({ "holt.principal": running.caller?.principal?.uid });
         }
       },
     );
@@ -62,7 +64,7 @@ export function createRun(dependencies: RunDependencies): Run {
 }
 
 function runningCall(operation: Operation, metadata: CallMetadata): RunningCall {
-  return { operation, metadata, started: performance.now(), principal: undefined };
+  return { operation, metadata, started: performance.now(), caller: undefined, request: undefined };
 }
 
 function attributesOf({ operation, metadata }: RunningCall): Attributes {
@@ -70,35 +72,40 @@ function attributesOf({ operation, metadata }: RunningCall): Attributes {
 }
 
 async function runCall(running: RunningCall, source: MessageSource, dependencies: RunDependencies): Promise<Reply> {
-  const { limit } = dependencies;
+  const { limit, audit, clock } = dependencies;
   try {
     const admitted = await limit.run(() => admit(running, dependencies));
     // Without a slot: callers that send slowly could hold all of them.
     const arriving = source();
     const isHere = !(arriving instanceof Promise);
     const request = await arriving;
+    running.request = request;
     const reply = await limit.run(async () => {
       // Rights may have changed while the message arrived.
       const current = isHere ? admitted : { ...admitted, ...(await authenticateCaller(running, dependencies)) };
       return execute(running, current, request, dependencies);
     });
     recordCall(dependencies, running, undefined);
+    if (running.operation.handler?.kind === "read") recordRead(audit, running, clock.now());
     return reply;
   } catch (thrown) {
     const error = thrown instanceof HoltError ? thrown : internal(thrown);
     recordCall(dependencies, running, error);
+    recordFailure(audit, running, error, clock.now());
     throw error;
   }
 }
 
-/** The fields of a call in its log line. */
+/** The facts of a call for its log line and its audit entry. */
 interface RunningCall {
   readonly operation: Operation;
   readonly metadata: CallMetadata;
   /** In milliseconds, by `performance.now()`. */
   readonly started: number;
-  /** Uid of the caller; undefined until the call has authenticated it. */
-  principal: string | undefined;
+  /** Undefined until the call has authenticated it. */
+  caller: Caller | undefined;
+  /** Undefined until it was read. */
+  request: Message | undefined;
 }
 
 /** A call whose request may be read. */
@@ -116,7 +123,7 @@ const AUTHORIZATION = { name: "authorization" };
 async function admit(running: RunningCall, dependencies: RunDependencies): Promise<AdmittedCall> {
   const { operation, metadata } = running;
   const caller = await authenticateCaller(running, dependencies);
-  running.principal = caller.principal?.uid;
+  running.caller = caller;
   metadata.identify(caller.principal?.uid);
   if (operation.handler === undefined) {
     dependencies.unserved.report(operation.name, metadata);
@@ -144,7 +151,7 @@ async function execute(
   return write(call, request, (writeCall) => handler.handle(request, writeCall, prepared), dependencies);
 }
 
-/** One transaction: the handler, then its event. An unchanged call appends none. */
+/** One transaction: the handler, then its event and its audit entry. An unchanged call appends none. */
 function write(
   prelude: Call,
   request: Message,
@@ -153,8 +160,13 @@ function write(
 ): Promise<Reply> {
   return store.transaction(async (db) => {
     const call: WriteCall = { ...prelude, db, changed: true };
+    // One entry for the call, whatever events its handler appends.
+    db.audit.isCovered = true;
     const reply = await handle(call);
-    if (call.changed) await appendEventOf(call, request, reply, names);
+    if (call.changed) {
+      await appendEventOf(call, request, reply, names);
+      await appendCallAudit(call, request, reply, names.subjects);
+    }
     return reply;
   });
 }
@@ -173,7 +185,7 @@ async function appendEventOf(call: WriteCall, request: Message, reply: Reply, na
 
 function recordCall(
   { log, metrics }: RunDependencies,
-  { operation, metadata, started, principal }: RunningCall,
+  { operation, metadata, started, caller }: RunningCall,
   error: HoltError | undefined,
 ): void {
   const code = error === undefined ? "OK" : codeName(error.code);
@@ -183,7 +195,7 @@ function recordCall(
     operation: operation.name,
     code,
     ms: Math.round(ms * 1000) / 1000,
-    principal,
+    principal: caller?.principal?.uid,
     requestId: metadata.requestId,
     protocol: metadata.protocol,
     client: metadata.clientId,

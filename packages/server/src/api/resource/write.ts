@@ -80,6 +80,7 @@ export async function insert<Desc extends DescMessage>(
     .catch((thrown) => throwNameTaken(thrown, resource, resource.hasUidOfGroup ? message : { ...message, uid: "" }));
   await appendToCount(db, resource.table, countedUid(resource, uid), 1);
   await assertRowAllowed(db, resource.table, uid);
+  db.audit.changes.push({ kind: resource.kind, uid, schema: resource.schema, after: body });
   return new JsonText(resource.schema, body, message);
 }
 
@@ -151,6 +152,7 @@ export async function save<Desc extends DescMessage>(
     .where("uid", "=", managed.uid)
     .execute()
     .catch((thrown) => throwNameTaken(thrown, resource, next));
+  call.db.audit.changes.push({ kind: resource.kind, uid: managed.uid, schema: resource.schema, before, after: body });
   return new JsonText(resource.schema, body, next);
 }
 
@@ -161,8 +163,9 @@ export async function remove(resource: Resource, uid: string, db: WriteDb): Prom
 
 /** @returns whether there was a row */
 export async function removeIfThere(resource: Resource, uid: string, db: WriteDb): Promise<boolean> {
-  const { numDeletedRows } = await db.deleteFrom(resource.table).where("uid", "=", uid).executeTakeFirstOrThrow();
-  if (numDeletedRows === 0n) return false;
+  const deleted = await db.deleteFrom(resource.table).where("uid", "=", uid).returning("body").executeTakeFirst();
+  if (deleted === undefined) return false;
+  db.audit.changes.push({ kind: resource.kind, uid, schema: resource.schema, before: deleted.body });
   await appendToCount(db, resource.table, countedUid(resource, uid), -1);
   return true;
 }

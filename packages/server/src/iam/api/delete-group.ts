@@ -1,4 +1,5 @@
 /** Deletes a group. The deletion is refused while anything lives in the group; what only served the group goes with it. */
+import { GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { sql } from "kysely";
 import type { WriteCall } from "../../api/call/call.ts";
 import type { Domain, GroupChild } from "../../api/module.ts";
@@ -28,13 +29,15 @@ export async function deleteGroup(uid: string, { db }: WriteCall, { grants, doma
   await forgetPublicContent(uid, db, grants);
   const belongings = domains.flatMap((domain) => domain.onGroupDelete?.alsoDeletes ?? []);
   for (const { table, column } of belongings) await sql`delete from ${sql.table(table)} where ${sql.ref(column)} = ${uid}`.execute(db);
-  await db
+  const deleted = await db
     .deleteFrom("group")
     .where("uid", "=", uid)
-    .execute()
+    .returning("body")
+    .executeTakeFirstOrThrow()
     .catch((thrown) => {
       throw thrown instanceof ConstraintError ? notEmpty() : thrown;
     });
+  db.audit.changes.push({ kind: "Group", uid, schema: GroupSchema, before: deleted.body });
   await appendToCount(db, "group", uid, -1);
   await dropCounts(db, uid);
   if (affected.length > 0) await grants.recordChange(db, affected);

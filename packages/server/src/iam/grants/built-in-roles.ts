@@ -178,6 +178,7 @@ const owner: readonly Capability[] = [
   Capability.CAP_PUBLIC_CONTENT_DELETE,
   Capability.CAP_IAM_ACCOUNTS_RECOVER,
   Capability.CAP_IAM_ACCOUNTS_DISABLE,
+  Capability.CAP_AUDIT_LIST,
   Capability.CAP_VULN_REPORT_CREATE,
   Capability.CAP_VULN_CREATE,
   Capability.CAP_REGISTRY_ENTITLEMENTS_IMAGES_ADD,

@@ -3,10 +3,11 @@
  * tokens. login.ts decides which identity a proof stands for, narrowing.ts which rights the new token keeps. The
  * service in api/ speaks the wire format.
  */
+import { appendAudit } from "../../audit/append.ts";
 import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
 import { invalidArgument, permissionDenied, unauthenticated } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
-import { isInRoot, newUid } from "../../lib/uid.ts";
+import { isInRoot, newUid, rootOf } from "../../lib/uid.ts";
 import type { Grants } from "../grants/grants.ts";
 import { type LastSeen, recordLastSeen } from "../identities/identity-record.ts";
 import {
@@ -253,9 +254,29 @@ export function createTokenExchange(options: TokenExchangeOptions): TokenExchang
       }
       if (session !== undefined) await recordSession(db, session, refresh?.expiry ?? token.expiry, seen.at);
       if (refresh !== undefined) await insertRefreshToken(db, refresh);
+      await auditToken(db, { identityUid, session }, seen.at);
       return { token, refreshToken: refresh && { token: refresh.token, expiry: refresh.expiry } };
     },
   };
+}
+
+/** Of a call, its own entry names the identity. Sign-ins in a browser and other protocols get an entry here. */
+async function auditToken(db: WriteDb, { identityUid, session }: Pick<PreparedExchange, "identityUid" | "session">, now: Date) {
+  db.audit.actor = identityUid;
+  if (db.audit.isCovered) return;
+  const { kind = "exchange", client = "", remoteAddress } = session?.origin ?? {};
+  await appendAudit(db, {
+    action: session?.isNew === true ? "sign-in" : "token.issued",
+    actor: identityUid,
+    onBehalfOf: session?.login.profile.actor,
+    remoteAddress,
+    client,
+    protocol: kind,
+    target: session?.uid ?? identityUid,
+    organization: session?.login.session === undefined ? rootOf(identityUid) : rootOf(session.login.session.provider),
+    outcome: "OK",
+    now,
+  });
 }
 
 /**

@@ -41,7 +41,7 @@ async function serve(exchange: ProtocolExchange, { parts, authenticator, protoco
   const origin = {
     remoteAddress,
     userAgent: request.headers["user-agent"]?.slice(0, 256) ?? "",
-    actor: actorFromPrincipal(caller.principal, caller.access),
+    actor: { ...actorFromPrincipal(caller.principal, caller.access), remoteAddress: exchange.remoteAddress },
   };
   const transfer: ProtocolExchange["transfer"] = (work) => exchange.transfer(work);
   await serveProtocol({ request, response, method, owner, path, caller, origin, transfer }, parts);

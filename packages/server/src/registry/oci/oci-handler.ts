@@ -67,7 +67,7 @@ async function serve(exchange: Exchange, options: OciOptions): Promise<void> {
     repository: name,
     remoteAddress: exchange.remoteAddress,
     userAgent: request.headers["user-agent"]?.slice(0, 256) ?? "",
-    actor: actorFromPrincipal(caller.principal, caller.access),
+    actor: { ...actorFromPrincipal(caller.principal, caller.access), remoteAddress: exchange.remoteAddress },
   };
   const query = new URLSearchParams(exchange.query);
   const transfer: Exchange["transfer"] = (work) => exchange.transfer(work);

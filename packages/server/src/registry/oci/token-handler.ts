@@ -37,6 +37,7 @@ interface Login {
 export function createTokenHandler(options: TokenHandlerOptions): RequestHandler {
   const protocol: Protocol<State> = {
     name: "token",
+    issuesTokens: true,
     createState: () => ({ form: undefined }),
     async read({ request, response, method, state }) {
       if (method === "POST") state.form = await readForm(request, response, options.memory);

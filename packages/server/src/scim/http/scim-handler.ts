@@ -1,4 +1,5 @@
 /** Serves `/scim/v2/`: authenticates the directory and hands the request to the handler of its endpoint. */
+import { auditedStore } from "../../audit/append.ts";
 import type { Store } from "../../db/store.ts";
 import type { RequestHandler } from "../../http/http-exchange.ts";
 import type { ProtocolExchange, ProtocolFrame } from "../../http/protocol-frame.ts";
@@ -8,6 +9,7 @@ import { createFairLimit } from "../../jobs/limit.ts";
 import type { Parsers } from "../../jobs/parsers.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { resourceExhausted } from "../../lib/errors.ts";
+import { rootOf } from "../../lib/uid.ts";
 import { ScimError } from "../scim-error.ts";
 import { groups, users } from "../storage.ts";
 import { authenticateDirectory } from "./authenticate.ts";
@@ -77,12 +79,20 @@ async function serve(exchange: Exchange, limits: Limits, options: ScimOptions): 
 
 /** Runs before the route is looked at: callers that are not authenticated do not learn which paths exist. */
 async function authenticate(
-  { request, state: { route } }: Exchange,
+  exchange: Exchange,
   { store, grants, clock, baseUrl }: ScimOptions,
 ): Promise<Pick<ScimExchange, "route" | "directory" | "base">> {
+  const { request, method, remoteAddress } = exchange;
+  const { route } = exchange.state;
   const provider = await authenticateDirectory(store.reader, route?.idpUid, request.headers.authorization, clock.now());
   if (route === undefined) throw noSuchPath();
-  return { route, directory: { provider, store, grants, clock }, base: `${baseUrl}/scim/v2/${provider.uid}` };
+  const facts = {
+    ...{ action: `scim ${method}`, actor: provider.uid, protocol: "scim", remoteAddress, outcome: "OK" },
+    ...{ client: request.headers["user-agent"], target: provider.uid, organization: rootOf(provider.uid) },
+  };
+  // The transactions of a directory are its changes.
+  const audited = auditedStore(store, facts, () => clock.now());
+  return { route, directory: { provider, store: audited, grants, clock }, base: `${baseUrl}/scim/v2/${provider.uid}` };
 }
 
 function dispatch(exchange: ScimExchange): Promise<void> | void {

@@ -19,6 +19,7 @@ import { unauthenticated } from "../../../src/lib/errors.ts";
 import { createLog } from "../../../src/lib/log.ts";
 import { vendorProfiles } from "../../../src/lib/vendor-profile.ts";
 import { startTransports, type Transports } from "../../harness/transport-server.ts";
+import { unaudited } from "../../harness/unaudited.ts";
 import { until } from "../../harness/wait.ts";
 
 /** More than the buffers of a connection hold. */
@@ -47,6 +48,7 @@ describe("slow readers of feeds", () => {
         limit: createCallLimit(slots),
         callerSlots: createCallerSlots(slotsPerCaller),
         log: createLog("silent"),
+        ...unaudited,
       }),
       feeds: { assertGroup: async () => {}, feed: made } as unknown as Feeds,
       publication: { isPublic: async () => true } as unknown as Publication,

@@ -1,4 +1,4 @@
-/** Removes secrets from a message before its event is stored. The contract marks secrets with `debug_redact`. */
+/** Removes secrets from a message before its event or its audit entry is stored. The contract marks secrets with `debug_redact`. */
 import { clone, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 
@@ -39,7 +39,7 @@ function messagesIn(message: ReflectMessage, field: DescField): Iterable<Reflect
 const known = new Map<DescMessage, boolean>();
 
 /** Whether a field of the message, or of a message inside it, is secret. */
-function holdsSecrets(schema: DescMessage): boolean {
+export function holdsSecrets(schema: DescMessage): boolean {
   let holds = known.get(schema);
   if (holds === undefined) {
     holds = [...reachable(schema, new Set())].some((message) => message.fields.some(isSecret));

@@ -23,7 +23,7 @@ import { IdentityProviderSchema, IdentityProvidersService } from "@holt/api/gen/
 import { openDatabase } from "../cli/open-installation.ts";
 import { createLog } from "../lib/log.ts";
 import { vendorProfiles } from "../lib/vendor-profile.ts";
-import { appendEvent } from "./outbox.ts";
+import { appendEvent } from "../outbox/outbox.ts";
 import { redacted } from "./redact.ts";
 
 const MARKER = "aMarker0";

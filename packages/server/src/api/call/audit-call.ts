@@ -1,0 +1,101 @@
+/** Writes the audit entry of a call: of a change in its transaction, of a refusal or a read in the background. */
+import { isMessage, type Message, toJsonString } from "@bufbuild/protobuf";
+import { EmptySchema } from "@bufbuild/protobuf/wkt";
+import { actorFromPrincipal } from "../../access/actor.ts";
+import { appendAudit } from "../../audit/append.ts";
+import type { AuditFacts } from "../../audit/audit-entry.ts";
+import { type AuditRecorder, isRefusal, refusalOf } from "../../audit/audit-recorder.ts";
+import type { HoltError } from "../../lib/errors.ts";
+import { redacted } from "../../lib/redact.ts";
+import { isUid, rootOf } from "../../lib/uid.ts";
+import { type EventSubjects, subjectOf } from "../../outbox/subject.ts";
+import type { Caller } from "./authenticate.ts";
+import { type CallMetadata, messageOf, type Reply, type WriteCall } from "./call.ts";
+import type { Operation } from "./operation.ts";
+
+export interface CallAudit {
+  readonly recorder: AuditRecorder;
+  /** Whether successful calls of an operation that only reads are recorded. */
+  isAuditedRead(operation: string): boolean;
+}
+
+/** @param patterns names of operations; a `*` at the end stands for any rest */
+export function createReadFilter(patterns: readonly string[]): CallAudit["isAuditedRead"] {
+  const isAudited = (operation: string) =>
+    patterns.some((pattern) => (pattern.endsWith("*") ? operation.startsWith(pattern.slice(0, -1)) : operation === pattern));
+  return patterns.length === 0 ? () => false : isAudited;
+}
+
+/** A call that has ended or failed. */
+export interface EndedCall {
+  readonly operation: Operation;
+  readonly metadata: CallMetadata;
+  /** Undefined until the caller is authenticated. */
+  readonly caller: Caller | undefined;
+  /** Undefined until the request is read. */
+  readonly request: Message | undefined;
+}
+
+/** Appends the entry of a write to its transaction. */
+export function appendCallAudit(call: WriteCall, request: Message, reply: Reply, subjects: EventSubjects): Promise<void> {
+  const { operation, db, now } = call;
+  const { subject, group } = subjectOfCall(call, request, reply, subjects);
+  const { changes } = db.audit;
+  const facts = factsOf({ operation, metadata: call.metadata, caller: call }, subject, group);
+  const asked = changes.length > 0 ? undefined : toJsonString(operation.method.input, redacted(operation.method.input, request));
+  return appendAudit(db, { ...facts, actor: facts.actor || (db.audit.actor ?? ""), changes, request: asked, outcome: "OK", now });
+}
+
+/** Calls that authenticate the caller themselves, such as the token exchange, issue or refuse tokens: all their failures count. */
+export function recordFailure({ recorder }: CallAudit, call: EndedCall, error: HoltError, now: Date): void {
+  const { operation, request } = call;
+  if (operation.access.mode !== "self" && !isRefusal(error)) return;
+  const subject = scopeOf(operation, request);
+  recorder.record({ ...factsOf(call, subject, subject), ...refusalOf(error), now });
+}
+
+export function recordRead({ recorder, isAuditedRead }: CallAudit, call: EndedCall, now: Date): void {
+  if (!isAuditedRead(call.operation.name)) return;
+  const subject = scopeOf(call.operation, call.request) || uidIn(call.request);
+  recorder.record({ ...factsOf(call, subject, subject), outcome: "OK", now });
+}
+
+function subjectOfCall(call: WriteCall, request: Message, reply: Reply, subjects: EventSubjects) {
+  const { operation, db } = call;
+  const named = scopeOf(operation, request) || uidIn(request) || (db.audit.changes[0]?.uid ?? "") || (db.audit.actor ?? "");
+  if (operation.event === undefined) return { subject: named, group: named };
+  const response = messageOf(reply);
+  return subjectOf(isMessage(response, EmptySchema) ? request : response, subjects);
+}
+
+/** @param group uid of the group of `subject`; empty or `/` for none */
+function factsOf(
+  { operation, metadata, caller }: Pick<EndedCall, "operation" | "metadata" | "caller">,
+  subject: string,
+  group: string,
+): Omit<AuditFacts, "now" | "outcome"> {
+  const organization = rootOf(isUid(group) ? group : subject);
+  const principal = caller?.principal;
+  const actor = principal === undefined ? undefined : actorFromPrincipal(principal, caller?.access as Caller["access"]);
+  return {
+    action: operation.name,
+    actor: actor?.subject ?? "",
+    onBehalfOf: actor?.claimsAt(group),
+    remoteAddress: metadata.remoteAddress,
+    protocol: metadata.protocol,
+    client: metadata.clientId ?? metadata.userAgent,
+    target: subject,
+    organization,
+    requestId: metadata.requestId,
+  };
+}
+
+function scopeOf({ access }: Operation, request: Message | undefined): string {
+  return access.mode === "scoped" && request !== undefined ? access.scopeOf(request) : "";
+}
+
+/** The uid that a request without a scope names, if any. */
+function uidIn(request: Message | undefined): string {
+  const { uid, id, parent } = (request ?? {}) as { readonly uid?: unknown; readonly id?: unknown; readonly parent?: unknown };
+  return [uid, id, parent].find((value): value is string => typeof value === "string" && isUid(value)) ?? "";
+}

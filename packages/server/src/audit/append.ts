@@ -1,0 +1,36 @@
+/** Appends audit entries to the transaction of the change that they are about. Sealing them is the work of auditing/. */
+import { CompiledQuery } from "kysely";
+import type { Store, WriteDb } from "../db/store.ts";
+import { type AuditFacts, contentOf } from "./audit-entry.ts";
+import "./tables.ts";
+
+const INSERT = {
+  sqlite: "insert into audit_entry (content) values (?)",
+  postgres: "insert into audit_entry (content) values ($1)",
+};
+
+export async function appendAudit(db: WriteDb, facts: AuditFacts): Promise<void> {
+  // Compiling the statement would cost as much as running it.
+  await db.getExecutor().executeQuery(CompiledQuery.raw(INSERT[db.dialect.name], [contentOf(facts)]));
+}
+
+/** The facts of a change that is not a call, without the fields that its transaction has noted. */
+export type ProtocolFacts = Omit<AuditFacts, "changes" | "now">;
+
+/** A store whose transactions each append an entry with these facts, for protocols whose requests are not calls. */
+export function auditedStore(store: Store, facts: ProtocolFacts, now: () => Date): Store {
+  return {
+    ...{ dialect: store.dialect, reader: store.reader, freePages: store.freePages },
+    snapshot: (work) => store.snapshot(work),
+    ping: () => store.ping(),
+    usage: () => store.usage(),
+    transaction: (work, options) =>
+      store.transaction(async (db) => {
+        db.audit.isCovered = true;
+        const result = await work(db);
+        await appendAudit(db, { ...facts, changes: db.audit.changes, now: now() });
+        return result;
+      }, options),
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+  };
+}

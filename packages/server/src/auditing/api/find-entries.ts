@@ -1,0 +1,139 @@
+/** Finds the entries of a page: by the index of postings where a filter has one, and by a bounded scan otherwise. */
+import { type EntryHead, parseHead } from "../../audit/audit-entry.ts";
+import type { ReadDb } from "../../db/store.ts";
+import { isAtOrBelow } from "../../lib/uid.ts";
+import { type ChainEntry, readLocated } from "../chain/block.ts";
+import { keyOf, type Property, prefixesOf, REFUSED, targetTerm, termOf } from "../chain/terms.ts";
+import { type Batch, type Condition, candidateBatches } from "./candidates.ts";
+
+export interface EntryFilter {
+  /** The chain. */
+  readonly organization: string;
+  /** Uid of a group in the organization; undefined for all entries. */
+  readonly below: string | undefined;
+  /** Undefined or empty for any. */
+  readonly actor: string;
+  readonly action: string;
+  readonly target: string;
+  readonly outcome: string;
+  readonly refused: boolean;
+  readonly remoteAddress: string;
+  readonly requestId: string;
+  /** In the form of columns; undefined for no bound. */
+  readonly since: string | undefined;
+  readonly until: string | undefined;
+}
+
+export interface Window {
+  readonly isDescending: boolean;
+  /** Number of the last entry of the page before; undefined for the first page. */
+  readonly after: number | undefined;
+  readonly limit: number;
+}
+
+export interface FoundEntries {
+  readonly entries: readonly ChainEntry[];
+  /** Number of the entry after which the next page begins; undefined after the last page. */
+  readonly next: number | undefined;
+}
+
+/** Entries that are read for one page if the index has more than the filters match, and blocks whose postings are compared. */
+const MAX_ENTRIES = 5000;
+const MAX_BLOCKS = 5000;
+const ENTRIES_PER_READ = 500;
+
+export async function findEntries(db: ReadDb, filter: EntryFilter, window: Window): Promise<FoundEntries> {
+  const { limit, isDescending, after } = window;
+  const { organization, since, until } = filter;
+  const found: ChainEntry[] = [];
+  const scanned = { entries: 0, blocks: 0 };
+  const range = { organization, since, until, after, isDescending };
+  for await (const batch of candidateBatches(db, conditionsOf(filter), range)) {
+    const end = await addMatches(db, batch, { filter, limit, found, scanned });
+    if (found.length > limit) return { entries: found.slice(0, limit), next: found[limit - 1]?.number };
+    if (end !== undefined) return { entries: found, next: end };
+    scanned.blocks += batch.blocks;
+    if (scanned.blocks >= MAX_BLOCKS) return { entries: found, next: batch.end };
+  }
+  return { entries: found, next: undefined };
+}
+
+interface Search {
+  readonly filter: EntryFilter;
+  readonly limit: number;
+  readonly found: ChainEntry[];
+  readonly scanned: { entries: number };
+}
+
+/** @returns the number of the last entry that was read, if there may be no more for this page */
+async function addMatches(db: ReadDb, { locations }: Batch, search: Search): Promise<number | undefined> {
+  const { filter, limit, found, scanned } = search;
+  // At first as many as a page needs: usually all of them match.
+  let size = limit + 1;
+  for (let start = 0; start < locations.length && found.length <= limit; ) {
+    const entries = await readLocated(db, locations.slice(start, start + size));
+    for (const entry of entries) if (found.length <= limit && matches(entry, filter)) found.push(entry);
+    start += size;
+    scanned.entries += size;
+    size = ENTRIES_PER_READ;
+    if (scanned.entries >= MAX_ENTRIES && found.length <= limit) return entries.at(-1)?.number;
+  }
+  return undefined;
+}
+
+/** The conditions that the index knows, the most selective first. */
+function conditionsOf(filter: EntryFilter): Condition[] {
+  const { organization, target, actor, action, outcome, refused, remoteAddress, below } = filter;
+  const conditions: Condition[] = [];
+  const add = (property: Property, value: string, targets: readonly number[] = []) =>
+    void conditions.push({ terms: [termOf(organization, keyOf(property, value))], targets });
+  if (target !== "") conditions.push({ terms: [], targets: [targetTerm(target)] });
+  if (actor !== "") add("actor", actor);
+  if (outcome !== "" && outcome !== "OK") add("outcome", outcome);
+  else if (refused) add("outcome", REFUSED);
+  if (remoteAddress !== "") add("address", remoteAddress);
+  if (below !== undefined) add("below", below, [targetTerm(below)]);
+  const prefix = action.endsWith("*") ? prefixesOf(action.slice(0, -1)).at(-1) : undefined;
+  if (prefix !== undefined) add("action-prefix", prefix);
+  else if (action !== "" && !action.endsWith("*")) add("action", action);
+  return conditions;
+}
+
+function matches({ content }: ChainEntry, filter: EntryFilter): boolean {
+  const head = content === undefined ? undefined : headOf(content);
+  // A missing or damaged entry stays visible to those who look at everything.
+  if (head === undefined) return isUnfiltered(filter);
+  const { since, until, below } = filter;
+  return (
+    isSame(filter.actor, head.actor) &&
+    isSame(filter.target, head.target) &&
+    isSame(filter.outcome, head.outcome) &&
+    isSame(filter.remoteAddress, head.remote_address) &&
+    isSame(filter.requestId, head.request_id) &&
+    isAction(filter.action, head.action) &&
+    !(filter.refused && head.outcome === "OK") &&
+    (below === undefined || isAtOrBelow(head.target, below)) &&
+    (since === undefined || head.time >= since) &&
+    (until === undefined || head.time < until)
+  );
+}
+
+function isSame(wanted: string, value: string): boolean {
+  return wanted === "" || wanted === value;
+}
+
+function isAction(wanted: string, action: string): boolean {
+  return wanted.endsWith("*") ? action.startsWith(wanted.slice(0, -1)) : isSame(wanted, action);
+}
+
+function isUnfiltered({ organization: _, below, refused, ...texts }: EntryFilter): boolean {
+  return below === undefined && !refused && Object.values(texts).every((value) => value === undefined || value === "");
+}
+
+function headOf(content: string): EntryHead | undefined {
+  try {
+    return parseHead(content);
+  } catch {
+    return undefined;
+  }
+}

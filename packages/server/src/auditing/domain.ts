@@ -1,0 +1,5 @@
+/** Static facts about the domain `auditing`. Every command loads this file, so keep its imports few. */
+import type { Domain } from "../api/module.ts";
+import { audit } from "./migrations/052-audit.ts";
+
+export const auditingDomain: Domain = { name: "auditing", migrations: [audit] };

@@ -1,0 +1,158 @@
+/** The commands `audit verify` and `audit export`, which need no running server. */
+import { createReadStream } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { createInterface } from "node:readline";
+import { parseArgs } from "node:util";
+import { type CryptoKey, importJWK, type JWK } from "jose";
+import { readChainEntries } from "../auditing/chain/block.ts";
+import { type FindKey, lastJws, verifyCheckpoint } from "../auditing/chain/checkpoint.ts";
+import { type ChainResult, verifyChain } from "../auditing/chain/read-chain.ts";
+import { findStray } from "../auditing/chain/strays.ts";
+import { lineOf } from "../auditing/entry-line.ts";
+import { verifyLines } from "../auditing/verify-lines.ts";
+import type { Config } from "../config.ts";
+import type { ReadDb, Store } from "../db/store.ts";
+import { type Installation, openInstallation } from "./open-installation.ts";
+
+export const AUDIT_USAGE = `Usage: holtd audit verify [ORG]
+       holtd audit verify --file FILE [--jwks FILE]
+       holtd audit export [ORG]
+
+verify   follow the hash chains of all organizations and of the server, or that of one organization, and check the signed
+         checkpoints. Names the first entry of each chain that was changed, removed or inserted; the exit status is then 1.
+         With --file, verify an export or a stream of entries instead, without a database. --jwks is a copy of the keys that
+         the server publishes at /.well-known/jwks.json or of its jwks_uri.
+export   print the entries as JSON lines, and the newest checkpoint. Without ORG, the entries of the server itself.
+
+ORG is the uid or the name of an organization. Settings are environment variables, as for the server.`;
+
+/** @returns the exit status */
+export async function runAudit(args: readonly string[], read: () => Promise<Config>): Promise<number> {
+  const { positionals, values } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: { help: { type: "boolean", short: "h" }, file: { type: "string" }, jwks: { type: "string" } },
+  });
+  const [verb, ...rest] = positionals;
+  const organization = rest.join(" ");
+  if (values.help === true) return print(AUDIT_USAGE);
+  if (verb === "verify" && values.file !== undefined) return verifyFile(values.file, values.jwks);
+  if (verb === "verify") return verifyDatabase(await read(), organization);
+  if (verb === "export") return exportChain(await read(), organization);
+  throw new Error(`give "verify" or "export"\n\n${AUDIT_USAGE}`);
+}
+
+function print(text: string): number {
+  console.log(text);
+  return 0;
+}
+
+async function verifyDatabase(config: Config, organization: string): Promise<number> {
+  await using installation = await openInstallation(config, { use: "command" });
+  const { store } = installation;
+  const only = organization === "" ? undefined : await findChain(organization, store.reader);
+  const { chains, problems } = await verifyAudit(installation, (line) => console.log(line), only);
+  if (chains === 0) console.log("There are no audit entries yet.");
+  return problems > 0 ? 1 : 0;
+}
+
+/**
+ * Verifies one chain, or all of them and that no row is in none.
+ * @param say called with a line for each chain and each problem
+ */
+export async function verifyAudit(
+  installation: Installation,
+  say: (line: string, isProblem: boolean) => void,
+  only?: string,
+): Promise<{ chains: number; problems: number }> {
+  const { store } = installation;
+  const findKey = await keysOf(installation);
+  const chains = only === undefined ? await allChains(store.reader) : [only];
+  let problems = 0;
+  for (const chain of chains) {
+    const result = await verifyWhole(store, chain, findKey);
+    if (result.problem !== undefined) problems++;
+    say(`${chain === "" ? "server" : chain}: ${summaryOf(result)}`, result.problem !== undefined);
+  }
+  const stray = only === undefined ? await store.snapshot(findStray) : undefined;
+  if (stray === undefined) return { chains: chains.length, problems };
+  say(`NOT INTACT: the row ${stray} of audit_entry was inserted: no chain has it`, true);
+  return { chains: chains.length, problems: problems + 1 };
+}
+
+async function keysOf(installation: Installation): Promise<FindKey> {
+  const keys = await installation.openKeys();
+  return async (kid) => (await keys.byKid(kid))?.publicKey;
+}
+
+function verifyWhole(store: Store, organization: string, findKey: FindKey): Promise<ChainResult> {
+  const range = { organization, after: undefined, maxEntries: Number.POSITIVE_INFINITY };
+  return store.snapshot((db) => verifyChain(db, range, findKey));
+}
+
+function summaryOf({ count, problem, checkpoint }: ChainResult): string {
+  if (problem !== undefined) return `NOT INTACT: ${problem.description} (${count} entries before it are intact)`;
+  const signed =
+    checkpoint === undefined ? "no checkpoint yet" : `checkpoint at entry ${checkpoint.number}: signature ${checkpoint.verdict}`;
+  return `intact, ${count} entries, ${signed}`;
+}
+
+async function allChains(db: ReadDb): Promise<string[]> {
+  return (await db.selectFrom("audit_chain").select("org_uid").orderBy("org_uid").execute()).map(({ org_uid }) => org_uid);
+}
+
+/** A deleted organization has a uid but no name. */
+async function findChain(uidOrName: string, db: ReadDb): Promise<string> {
+  const groups = await db.selectFrom("group").select(["uid", "name"]).where("parent", "is", null).where("name", "=", uidOrName).execute();
+  const [only] = groups;
+  if (groups.length > 1) throw new Error(`there are ${groups.length} organizations "${uidOrName}"; give the uid of one`);
+  const uid = only?.uid ?? uidOrName;
+  const chain = await db.selectFrom("audit_chain").select("org_uid").where("org_uid", "=", uid).executeTakeFirst();
+  if (chain === undefined) throw new Error(`there are no audit entries of an organization "${uidOrName}"`);
+  return chain.org_uid;
+}
+
+const ENTRIES_PER_READ = 500;
+
+async function exportChain(config: Config, organization: string): Promise<number> {
+  await using installation = await openInstallation(config, { use: "command", command: `audit export ${organization}`.trim() });
+  const { reader } = installation.store;
+  const chain = organization === "" ? "" : await findChain(organization, reader);
+  for (let after = -1; ; ) {
+    const entries = await readChainEntries(reader, chain, after, ENTRIES_PER_READ);
+    for (const entry of entries) console.log(lineOf(entry));
+    const last = entries.at(-1);
+    if (last === undefined) break;
+    after = last.number;
+  }
+  const jws = await lastJws(reader, chain);
+  if (jws !== undefined) console.log(JSON.stringify({ checkpoint: jws }));
+  return 0;
+}
+
+async function verifyFile(path: string, jwksPath: string | undefined): Promise<number> {
+  const lines = createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY });
+  const { chains, checkpoints, problem } = await verifyLines(lines);
+  if (problem !== undefined) {
+    console.log(`NOT INTACT: line ${problem.line}: ${problem.description}`);
+    return 1;
+  }
+  for (const [chain, { first, last }] of chains) console.log(`${chain === "" ? "server" : chain}: entries ${first} to ${last} are intact`);
+  return checkpoints.length === 0 ? 0 : verifySignatures(checkpoints, jwksPath);
+}
+
+async function verifySignatures(checkpoints: readonly string[], jwksPath: string | undefined): Promise<number> {
+  if (jwksPath === undefined) return print("The signatures of checkpoints were not verified; give --jwks.");
+  const { keys } = JSON.parse(await readFile(jwksPath, "utf8")) as { keys: JWK[] };
+  const findKey: FindKey = async (kid) => {
+    const jwk = keys.find((key) => key.kid === kid);
+    return jwk && ((await importJWK(jwk, "RS256")) as CryptoKey);
+  };
+  let isValid = true;
+  for (const jws of checkpoints) {
+    const { verdict, checkpoint } = await verifyCheckpoint(jws, findKey);
+    console.log(`checkpoint at entry ${checkpoint?.number ?? "?"}: signature ${verdict}`);
+    isValid &&= verdict !== "invalid";
+  }
+  return isValid ? 0 : 1;
+}

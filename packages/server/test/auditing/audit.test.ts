@@ -1,0 +1,250 @@
+/** What the audit log records, and how it is listed and exported. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { AuditService } from "@holt/api/gen/holt/v1/audit_pb.ts";
+import { PullToken_Right, PullTokensService } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { SecurityTokenService } from "@holt/api/gen/platform/oidc/v1/security_token_service_pb.ts";
+import { appendAudit } from "../../src/audit/append.ts";
+import { indexTargets } from "../../src/auditing/chain/target-index.ts";
+import { rotateKeys } from "../../src/cli/commands.ts";
+import { readConfig } from "../../src/config.ts";
+import { Code } from "../../src/lib/errors.ts";
+import { answerOf, codeOf } from "../harness/clients.ts";
+import { describeWithWorld } from "../harness/world.ts";
+import { entriesAfter, lastSeq, listWhen, sealAll } from "./audit-log.ts";
+
+const { listAuditEntries, exportAuditEntries, verifyAuditChain } = AuditService.method;
+const { createGroup, updateGroup, deleteGroup, getGroup } = GroupsService.method;
+
+describeWithWorld("the audit log", (world) => {
+  test("the entry of an update names the changed fields before and after", async () => {
+    const uid = await world.group(world.orgUid, "before");
+    const headers = { authorization: `Bearer ${world.owner.token}`, cgrequestid: "request-of-the-test" };
+    const body = JSON.stringify({ name: "after" });
+    const answer = await world.http("PATCH", `/iam/v2/groups/${uid}?updateMask=name`, body, headers);
+    assert.equal(answer.status, 200, answer.text);
+    const [entry] = await listWhen(world, { parent: uid }, ([first]) => first?.action.endsWith("/UpdateGroup") === true);
+    assert.equal(entry?.requestId, "request-of-the-test");
+    assert.equal(entry?.actor, world.owner.uid);
+    assert.equal(entry?.organization, world.orgUid);
+    assert.equal(entry?.protocol, "rest");
+    assert.equal(entry?.changes.length, 1);
+    const [change] = entry?.changes ?? [];
+    assert.equal(change?.resource, "Group");
+    assert.equal(change?.before?.name, "before");
+    assert.equal(change?.after?.name, "after");
+    assert.equal("uid" in (change?.after ?? {}), false);
+  });
+
+  test("an update that changes nothing and a change that fails write no entry", async () => {
+    const uid = await world.group(world.orgUid, "same");
+    const before = await lastSeq(world);
+    await world.must(updateGroup, { group: { uid, name: "same" }, updateMask: { paths: ["name"] } });
+    assert.equal(
+      codeOf(await world.rest.call(createGroup, { parent: uid, group: { name: "" } }, world.owner.token)),
+      Code.INVALID_ARGUMENT,
+    );
+    assert.deepEqual(await entriesAfter(world, before), []);
+  });
+
+  test("the entry of a deletion has all fields of the resource", async () => {
+    const uid = await world.group(world.orgUid, "deleted");
+    await world.must(deleteGroup, { uid });
+    const [entry] = await listWhen(
+      world,
+      { parent: world.orgUid, target: uid },
+      ([first]) => first?.action.endsWith("/DeleteGroup") === true,
+    );
+    assert.equal(entry?.changes.find(({ resource }) => resource === "Group")?.before?.name, "deleted");
+  });
+
+  test("the entry of a new pull token contains no secret", async () => {
+    const pullToken = { name: "ci", rights: [PullToken_Right.IMAGES_PULL] };
+    const before = await lastSeq(world);
+    const { password } = await world.must(PullTokensService.method.createPullToken, { parent: world.orgUid, pullToken });
+    assert.notEqual(password, "");
+    const entries = await entriesAfter(world, before);
+    assert.equal(entries.length, 1);
+    assert.equal(JSON.stringify(entries).includes(password), false);
+  });
+
+  test("refusals are recorded with the caller, the reason and the place", async () => {
+    const robot = await world.robot(world.orgUid);
+    const target = await world.group(world.orgUid, "closed");
+    assert.equal(codeOf(await world.grpc.call(getGroup, { uid: target }, robot.token)), Code.PERMISSION_DENIED);
+    const [entry] = await listWhen(world, { parent: world.orgUid, refused: true, actor: robot.uid }, ({ length }) => length > 0);
+    assert.equal(entry?.outcome, "PERMISSION_DENIED");
+    assert.equal(entry?.target, target);
+    assert.match(entry?.message ?? "", /groups\.list/);
+    assert.equal(entry?.protocol, "grpc");
+  });
+
+  test("equal refusals of anonymous callers are counted, and each one is in some entry", async () => {
+    for (let i = 0; i < 30; i++) await world.rest.call(getGroup, { uid: world.orgUid }, "garbage");
+    const count = (entries: readonly { count: bigint }[]) => entries.reduce((sum, entry) => sum + Number(entry.count || 1n), 0);
+    const action = "platform.iam.v2.GroupsService/GetGroup";
+    const entries = await listWhen(world, { parent: "", outcome: "UNAUTHENTICATED", action }, (found) => count(found) >= 30);
+    assert.equal(count(entries), 30);
+  });
+
+  test("issued and refused tokens are recorded", async () => {
+    const robot = await world.robot(world.orgUid);
+    const action = "platform.oidc.v1.SecurityTokenService/Exchange";
+    const [issued] = await listWhen(world, { parent: world.orgUid, action, actor: robot.uid }, ({ length }) => length > 0);
+    assert.equal(issued?.outcome, "OK");
+    await world.rest.call(SecurityTokenService.method.exchange, { identity: robot.uid }, "garbage");
+    const [refused] = await listWhen(world, { parent: "", action, refused: true }, ({ length }) => length > 0);
+    assert.equal(refused?.actor, "");
+  });
+
+  test("filters select entries by time, action prefix, target and place", async () => {
+    world.clock.advance(900_000);
+    const since = { seconds: BigInt(Math.floor(world.clock.now().getTime() / 1000)), nanos: 0 };
+    const outer = await world.group(world.orgUid, "outer");
+    const inner = await world.group(outer, "inner");
+    const uids = async (request: object, size: number) =>
+      (await listWhen(world, { parent: world.orgUid, ...request }, ({ length }) => length >= size)).map(({ target }) => target);
+    assert.deepEqual(await uids({ since }, 2), [inner, outer]);
+    assert.deepEqual(await uids({ since, orderBy: "number" }, 2), [outer, inner]);
+    assert.deepEqual(await uids({ since, action: "platform.iam.v2.Groups*" }, 2), [inner, outer]);
+    assert.deepEqual(await uids({ since, action: "platform.registry.*" }, 0), []);
+    assert.deepEqual(await uids({ target: outer }, 1), [outer]);
+    assert.deepEqual(await uids({ parent: outer, since }, 2), [inner, outer]);
+    assert.deepEqual(await uids({ parent: inner, since }, 1), [inner]);
+    assert.deepEqual(await uids({ since, actor: world.owner.uid, outcome: "OK", remoteAddress: "127.0.0.1" }, 2), [inner, outer]);
+    const { entries } = await world.must(listAuditEntries, { parent: world.orgUid, until: since });
+    assert.equal(
+      entries.some(({ target }) => target === outer || target === inner),
+      false,
+    );
+  });
+
+  test("pages continue where the last one ended, in both orders, and their tokens are bound to the filters", async () => {
+    const parent = await world.group(world.orgUid, "pages");
+    for (let i = 0; i < 7; i++) await world.group(parent, `page-${i}`);
+    await listWhen(world, { parent }, ({ length }) => length === 8);
+    for (const orderBy of ["number", "number desc"]) {
+      const numbers: bigint[] = [];
+      for (let pageToken = ""; ; ) {
+        const page = await world.must(listAuditEntries, { parent, orderBy, pageSize: 3, pageToken });
+        numbers.push(...page.entries.map(({ number }) => number));
+        pageToken = page.nextPageToken;
+        if (pageToken === "") break;
+        const other = { parent: world.orgUid, orderBy, pageSize: 3, pageToken };
+        assert.equal(codeOf(await world.rest.call(listAuditEntries, other, world.owner.token)), Code.INVALID_ARGUMENT);
+      }
+      assert.equal(new Set(numbers).size, 8);
+      assert.deepEqual(
+        numbers,
+        numbers.toSorted((a, b) => Number(orderBy === "number" ? a - b : b - a)),
+      );
+    }
+  });
+
+  test("a target is found in every segment of the index and behind the last one, in both orders", async () => {
+    const { store } = world;
+    const target = await world.group(world.orgUid, "indexed");
+    const rename = (name: string) => world.must(updateGroup, { group: { uid: target, name }, updateMask: { paths: ["name"] } });
+    for (let i = 0; i < 3; i++) {
+      await rename(`indexed-${i}`);
+      await sealAll(world);
+      while (await indexTargets(store, 2));
+    }
+    await rename("indexed-at-last");
+    await sealAll(world);
+    for (const request of [{ target }, { parent: target }, { target, actor: world.owner.uid, action: "platform.iam.*" }]) {
+      const listed = await world.must(listAuditEntries, { parent: world.orgUid, ...request });
+      const names = listed.entries.map(({ changes }) => changes[0]?.after?.name);
+      assert.deepEqual(names, ["indexed-at-last", "indexed-2", "indexed-1", "indexed-0", "indexed"]);
+      const forward = await world.must(listAuditEntries, { parent: world.orgUid, ...request, orderBy: "number" });
+      assert.deepEqual(forward.entries, listed.entries.toReversed());
+    }
+  });
+
+  test("an entry whose transaction commits after later ones is sealed too", async (t) => {
+    const { store } = world;
+    if (store.dialect.isInProcess) return t.skip("one transaction at a time");
+    const facts = { actor: "", target: world.orgUid, organization: world.orgUid, outcome: "OK", now: world.clock.now() };
+    const inserted = Promise.withResolvers<void>();
+    const mayCommit = Promise.withResolvers<void>();
+    const slow = store.transaction(async (db) => {
+      await appendAudit(db, { ...facts, action: "slow" });
+      inserted.resolve();
+      await mayCommit.promise;
+    });
+    await inserted.promise;
+    await world.group(world.orgUid, "overtaking");
+    await sealAll(world);
+    mayCommit.resolve();
+    await slow;
+    const [entry] = await listWhen(world, { parent: world.orgUid, action: "slow" }, ({ length }) => length === 1);
+    assert.equal(entry?.action, "slow");
+    assert.equal((await world.must(verifyAuditChain, { parent: world.orgUid })).description, "");
+  });
+
+  test("only holders of audit.list read the log of an organization, and only staff reads that of the server", async () => {
+    const blind = await world.robot(world.orgUid, [Capability.CAP_IAM_GROUPS_LIST]);
+    const auditor = await world.robot(world.orgUid, [Capability.CAP_AUDIT_LIST]);
+    for (const method of [listAuditEntries, exportAuditEntries, verifyAuditChain] as const) {
+      const call = (parent: string, token: string) => world.rest.call(method, { parent } as never, token);
+      assert.equal(codeOf(await call(world.orgUid, blind.token)), Code.PERMISSION_DENIED);
+      assert.equal(codeOf(await call(world.orgUid, auditor.token)), 0);
+      assert.equal(codeOf(await call("", auditor.token)), Code.PERMISSION_DENIED);
+      assert.equal(codeOf(await call("", world.owner.token)), 0);
+      assert.equal(codeOf(await call("nonsense", auditor.token)), Code.NOT_FOUND);
+    }
+  });
+
+  test("commands of the operator are recorded in the chain of the server", async () => {
+    const { databaseUrl: HOLT_DATABASE_URL, dataDir: HOLT_DATA_DIR, baseUrl: HOLT_BASE_URL } = world;
+    await rotateKeys(readConfig({ HOLT_DATABASE_URL, HOLT_DATA_DIR, HOLT_BASE_URL, HOLT_LISTEN: new URL(HOLT_BASE_URL).host }));
+    const [entry] = await listWhen(world, { parent: "", action: "holtd keys rotate" }, ({ length }) => length > 0);
+    assert.equal(entry?.actor, "holtd");
+    assert.notEqual(entry?.onBehalfOf.user ?? "", "");
+  });
+
+  test("an export has every entry once, and one signed checkpoint at its end", async () => {
+    await world.group(world.orgUid, "exported");
+    world.clock.advance(120_000);
+    await sealAll(world);
+    const lines: Record<string, unknown>[] = [];
+    for (let after = 0n; ; ) {
+      const page = answerOf(await world.rest.call(exportAuditEntries, { parent: world.orgUid, after, pageSize: 10 }, world.owner.token));
+      lines.push(
+        ...page.lines
+          .split("\n")
+          .filter(Boolean)
+          .map((line) => JSON.parse(line) as Record<string, unknown>),
+      );
+      after = page.last;
+      if (!page.hasMore) break;
+    }
+    const entries = lines.filter((line) => "hash" in line);
+    assert.deepEqual(
+      entries.map(({ number }) => number),
+      entries.map((_, index) => index + 1),
+    );
+  });
+});
+
+describeWithWorld(
+  "the audit log with HOLT_AUDIT_READS",
+  (world) => {
+    test("successful reads of the operations that the setting names are recorded, and others are not", async () => {
+      await world.must(getGroup, { uid: world.orgUid });
+      await world.must(GroupsService.method.listGroups, {});
+      const [entry] = await listWhen(
+        world,
+        { parent: world.orgUid, action: "platform.iam.v2.GroupsService/GetGroup" },
+        ({ length }) => length > 0,
+      );
+      assert.equal(entry?.outcome, "OK");
+      assert.equal(entry?.target, world.orgUid);
+      const { entries } = await world.must(listAuditEntries, { parent: "", action: "platform.iam.v2.GroupsService/ListGroups" });
+      assert.deepEqual(entries, []);
+    });
+  },
+  { env: { HOLT_AUDIT_READS: "platform.iam.v2.GroupsService/Get*" } },
+);
