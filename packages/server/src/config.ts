@@ -404,7 +404,7 @@ export const settings: Settings = {
     env: "HOLT_BACKUP_PASSPHRASE",
     fallback: "",
     isSecret: true,
-    doc: "Passphrase with which `holtd backup` seals the secrets key, and `holtd restore` opens it. Empty leaves the key out of backups: keep a copy of it elsewhere.",
+    doc: "Passphrase with which `holtd backup` seals the secrets key, and `holtd restore` opens it. Empty leaves the key out of backups: keep a copy of it elsewhere. `holtd export` seals the secrets of an organization with it, and `holtd import org` opens them.",
     parse: (text) => text,
   },
   outboundAllowCidrs: {

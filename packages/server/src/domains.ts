@@ -10,6 +10,8 @@ import type { EventSubjects } from "./outbox/subject.ts";
 import { registryDomain } from "./registry/domain.ts";
 import { scimDomain } from "./scim/domain.ts";
 import { signInDomain } from "./sign-in/domain.ts";
+import type { OrganizationTables } from "./transfer/organization-tables.ts";
+import { platformTables } from "./transfer/platform-tables.ts";
 
 export const domains: readonly Domain[] = [
   iamDomain,
@@ -27,6 +29,13 @@ export const migrations = orderMigrations(domains.flatMap((domain) => domain.mig
 export const searchSources = domains.flatMap((domain) => domain.search ?? []);
 
 export const blobReferences = domains.flatMap((domain) => domain.blobReferences ?? []);
+
+/** A table comes after those that it refers to. */
+export const organizationTables: OrganizationTables = Object.assign(
+  {},
+  ...domains.map((domain) => domain.organizationTables),
+  platformTables,
+);
 
 export const jobQueues = domains.flatMap((domain) => domain.queues ?? []);
 

@@ -33,6 +33,10 @@ const USAGE = `Usage: holtd [command]
   backup TARGET write a backup of the running server to a folder or s3://bucket/prefix; --help has details
   restore TARGET
                 restore a backup into an empty place; --help has details
+  export ORG FOLDER
+                write one organization with everything in it into a folder; --help has details
+  import org FOLDER
+                import such an organization into another server; --help has details
   upgrade check say what a start of this program would do with the data, without doing it
   verify        compare the database with the blobs, and the counts with the rows; --help has details
   health        fail unless the server of these settings answers
@@ -82,6 +86,7 @@ const commands: Readonly<Record<string, (given: Given) => Promise<void> | void>>
 /** Commands that parse their own options and return the exit status. */
 const tools: Readonly<Record<string, (args: readonly string[], read: typeof loadConfig) => Promise<number>>> = {
   backup: async (args, read) => (await import("./cli/backup.ts")).backup(args, read),
+  export: async (args, read) => (await import("./cli/export-organization.ts")).exportCommand(args, read),
   restore: async (args, read) => (await import("./cli/restore.ts")).restore(args, read),
   verify: async (args, read) => (await import("./cli/verify.ts")).verify(args, read),
   audit: async (args, read) => (await import("./cli/audit.ts")).runAudit(args, read),
@@ -90,6 +95,7 @@ const tools: Readonly<Record<string, (args: readonly string[], read: typeof load
 /** Imports parse their own options and return the exit status. */
 const imports: Readonly<Record<string, (args: readonly string[], read: typeof loadConfig) => Promise<number>>> = {
   advisories: async (args, read) => (await import("./cli/import-advisories.ts")).importAdvisories(args, read),
+  org: async (args, read) => (await import("./cli/import-organization.ts")).importOrganizationCommand(args, read),
   libraries: async (args, read) => (await import("./cli/import-libraries.ts")).importLibraries(args, read),
   vulnerabilities: async (args, read) => (await import("./cli/import-advisories.ts")).importVulnerabilities(args, read),
 };

@@ -11,6 +11,7 @@ import { advisoryIndexes } from "./migrations/019-advisory-indexes.ts";
 import { mirrorLeasesImportTurns } from "./migrations/021-mirror-leases-import-turns.ts";
 import { findings } from "./migrations/034-findings.ts";
 import { originVersions } from "./migrations/045-origin-versions.ts";
+import { advisoriesTables } from "./organization-tables.ts";
 import "./tables.ts";
 
 const ADVISORY = {
@@ -27,6 +28,7 @@ export const advisoriesDomain: Domain = {
     { ...ADVISORY, column: "artifact_name", context: sql<string>`(select a.first_alias from advisory as a where a.uid = r.uid)` },
   ],
   migrations: [advisories, remoteImports, feeds, advisoryBodies, advisoryIndexes, mirrorLeasesImportTurns, findings, originVersions],
+  organizationTables: advisoriesTables,
   countedRows: [
     { kind: "advisory", table: "advisory", where: "delete_time is null" },
     { kind: "advisory_mirror", table: "advisory_mirror" },

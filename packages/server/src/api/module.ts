@@ -24,6 +24,7 @@ import type { Mailer } from "../mail/mail.ts";
 import type { AppendListeners } from "../outbox/append-listeners.ts";
 import type { EventNames } from "../outbox/outbox.ts";
 import type { EventSubjects } from "../outbox/subject.ts";
+import type { OrganizationTables } from "../transfer/organization-tables.ts";
 import type { AttentionSource } from "./attention.ts";
 import type { ServiceImplementation } from "./call/implement.ts";
 import type { PageTokens } from "./resource/page-token.ts";
@@ -36,6 +37,8 @@ export interface Domain {
   readonly onGroupDelete?: GroupDeletion;
   /** Rows that the counts of groups are about, so that a check can count them again. */
   readonly countedRows?: readonly CountedRows[];
+  /** How the rows of its tables belong to organizations. */
+  readonly organizationTables: OrganizationTables;
   /** Columns that keep blobs from being collected. */
   readonly blobReferences?: readonly BlobReference[];
   /** Names that the search finds. */

@@ -1,5 +1,6 @@
 /** Static facts about the domain `auditing`. Every command loads this file, so keep its imports few. */
 import type { Domain } from "../api/module.ts";
 import { audit } from "./migrations/052-audit.ts";
+import { auditingTables } from "./organization-tables.ts";
 
-export const auditingDomain: Domain = { name: "auditing", migrations: [audit] };
+export const auditingDomain: Domain = { name: "auditing", migrations: [audit], organizationTables: auditingTables };

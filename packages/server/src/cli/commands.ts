@@ -8,7 +8,6 @@ import type { Config } from "../config.ts";
 import { compactSqlite } from "../db/compact-sqlite.ts";
 import { lockDataFolder } from "../db/data-folder-lock.ts";
 import { sqlitePath } from "../db/open.ts";
-import type { WriteDb } from "../db/store.ts";
 import { roleBindings } from "../iam/api/role-bindings.ts";
 import { builtInRoles } from "../iam/grants/built-in-roles.ts";
 import { join } from "../iam/joining/membership.ts";
@@ -16,6 +15,7 @@ import { createAccessTokens, MAX_LIFETIME_SECONDS } from "../iam/tokens/access-t
 import { createAudienceList } from "../iam/tokens/audience.ts";
 import { newUid } from "../lib/uid.ts";
 import { createSignInLink } from "../sign-in/sign-in-link.ts";
+import { findOrganization } from "./find-organization.ts";
 import { openInstallation } from "./open-installation.ts";
 
 /** Prints an access token of the bootstrap owner. Access to the database is proof enough. */
@@ -105,7 +105,7 @@ export async function recover(config: Config, organization: string): Promise<voi
   const { store, grants, clock } = installation;
   const { bootstrapOwner } = await installation.bootstrap();
   await store.transaction(async (db) => {
-    const uid = await findOrganization(organization, db);
+    const { uid } = await findOrganization(organization, db);
     const { access } = await grants.load(bootstrapOwner, db);
     const owner = builtInRoles.find((role) => role.name === "owner");
     if (owner === undefined || access.holds(capabilitySet(owner.capabilities), uid)) return;
@@ -115,13 +115,4 @@ export async function recover(config: Config, organization: string): Promise<voi
     await grants.recordChange(db, [bootstrapOwner]);
   });
   console.log(`The bootstrap owner owns ${organization}. Restart a server that runs on SQLite, so that it notices.`);
-}
-
-async function findOrganization(uidOrName: string, db: WriteDb): Promise<string> {
-  const organizations = await db.selectFrom("group").select(["uid", "name"]).where("parent", "is", null).execute();
-  const found = organizations.filter(({ uid, name }) => uid === uidOrName || name === uidOrName);
-  const [only] = found;
-  if (only === undefined || found.length > 1)
-    throw new Error(`there are ${found.length} organizations "${uidOrName}"; give the uid of one`);
-  return only.uid;
 }

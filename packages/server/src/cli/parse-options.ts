@@ -30,7 +30,7 @@ export async function withOptions(spec: CommandSpec, args: readonly string[], wo
       return 0;
     }
     if (positionals.length !== spec.positionals || positionals.includes(""))
-      throw new Error(`the command takes ${spec.positionals === 0 ? "no argument" : "one argument"}`);
+      throw new Error(`the command takes ${["no argument", "one argument", "two arguments"][spec.positionals]}`);
     given = { values: values as Values, positionals };
   } catch (error) {
     console.error(`holtd: ${(error as Error).message}\n\n${spec.usage}`);

@@ -1,5 +1,6 @@
 /** Counts the rows below each group again and compares them with the maintained counts. */
 import { sql } from "kysely";
+import { rangeAtOrBelow, type UidRange } from "../lib/uid.ts";
 import { addRows, type CountKind, correctCounts, type ResourceCount } from "./resource-count.ts";
 import type { Schema } from "./schema.ts";
 import type { ReadDb, WriteDb } from "./store.ts";
@@ -47,12 +48,25 @@ export async function repairCounts(db: WriteDb, errors: readonly CountError[]): 
     await correctCounts(db, kind, new Map(ofKind.map(({ group, missing }) => [group, missing])));
 }
 
-async function countAgain(db: ReadDb, { table, where, hasUidOfGroup, isOutsideTree }: CountedRows): Promise<Map<string, ResourceCount>> {
+/** Counts the rows of an organization that has no counts yet, at all groups above them. */
+export async function appendCountsOf(db: WriteDb, counted: readonly CountedRows[], organization: string): Promise<void> {
+  for (const rows of counted.filter(({ isOutsideTree }) => isOutsideTree !== true))
+    await correctCounts(db, rows.kind, await countAgain(db, rows, rangeAtOrBelow(organization)));
+}
+
+const EVERYTHING: UidRange = { lower: "", upper: "g" };
+
+async function countAgain(
+  db: ReadDb,
+  { table, where, hasUidOfGroup, isOutsideTree }: CountedRows,
+  { lower, upper } = EVERYTHING,
+): Promise<Map<string, ResourceCount>> {
   if (isOutsideTree) return countOutsideTree(db, table);
   const counts = new Map<string, ResourceCount>();
   const condition = where === undefined ? sql`` : sql`and ${sql.raw(where)}`;
   for (let after = ""; ; ) {
-    const { rows } = await sql<{ uid: string }>`select uid from ${sql.table(table)} where uid > ${after} ${condition}
+    const { rows } = await sql<{ uid: string }>`select uid from ${sql.table(table)}
+      where uid > ${after} and uid >= ${lower} and uid < ${upper} ${condition}
       order by uid limit ${ROWS_PER_PAGE}`.execute(db);
     const uids = rows.map(({ uid }) => uid);
     addRows(counts, hasUidOfGroup ? uids.map((uid) => `${uid}/`) : uids, 1);

@@ -119,6 +119,8 @@ export interface Dialect {
   vacuumEarly(table: string): readonly string[];
   /** Query of the names of all tables, as `name`. */
   readonly tableNames: string;
+  /** Query of the columns of all tables in their order, as rows of `TableColumn` in db/table-columns.ts. */
+  readonly tableColumns: string;
   /** Statements that serialize concurrent migrations. SQLite's transactions already do so. */
   readonly migrationLock: readonly string[];
   /**
@@ -166,6 +168,10 @@ export const sqliteDialect: Dialect = {
   countSlot: sql.raw("0"),
   vacuumEarly: () => [],
   tableNames: "select name from sqlite_master where type = 'table'",
+  tableColumns: `select t.name as "table", c.name as "column", c.type in ('blob', 'BLOB') as bytes, c.pk as key,
+    c.pk = 1 and t.sql like '%integer primary key autoincrement%' as numbered
+    from sqlite_master as t join pragma_table_xinfo(t.name) as c
+    where t.type = 'table' and t.name not like 'sqlite_%' and c.hidden = 0 order by t.name, c.cid`,
   migrationLock: [],
   transactionIds: undefined,
   notify: undefined,
@@ -228,6 +234,11 @@ export const postgresDialect: Dialect = {
   // the queue begin at exactly those entries.
   vacuumEarly: (table) => [`alter table ${table} set (autovacuum_vacuum_scale_factor = 0.02, vacuum_index_cleanup = on)`],
   tableNames: "select tablename as name from pg_tables where schemaname = any (current_schemas(false))",
+  tableColumns: `select t.relname as "table", c.attname as "column", (c.atttypid = 'bytea'::regtype)::int as bytes,
+    coalesce(array_position(k.indkey::int2[], c.attnum) - array_lower(k.indkey::int2[], 1) + 1, 0) as key, (c.attidentity <> '')::int as numbered
+    from pg_class as t join pg_attribute as c on c.attrelid = t.oid and c.attnum > 0 and not c.attisdropped and c.attgenerated = ''
+    left join pg_index as k on k.indrelid = t.oid and k.indisprimary
+    where t.relkind = 'r' and t.relnamespace = current_schema()::regnamespace order by t.relname, c.attnum`,
   // Building an index over many rows takes longer than the timeouts of requests.
   migrationLock: ["set local lock_timeout = 0", "set local statement_timeout = 0", `select pg_advisory_xact_lock(${MIGRATION_LOCK})`],
   transactionIds: sql`select pg_snapshot_xmin(s)::text as oldest, pg_snapshot_xmax(s)::text as next from pg_current_snapshot() as s`,

@@ -5,11 +5,13 @@ import { deliveries } from "./migrations/003-deliveries.ts";
 import { subscriptionTypes } from "./migrations/029-subscription-types.ts";
 import { eventContexts } from "./migrations/030-event-contexts.ts";
 import { deliveryExchanges } from "./migrations/049-delivery-exchanges.ts";
+import { eventsTables } from "./organization-tables.ts";
 import "./tables.ts";
 
 export const eventsDomain: Domain = {
   name: "events",
   migrations: [deliveries, subscriptionTypes, eventContexts, deliveryExchanges],
+  organizationTables: eventsTables,
   countedRows: [{ kind: "subscription", table: "subscription" }],
   onGroupDelete: { blockedBy: [{ table: "subscription" }] },
   queues: [

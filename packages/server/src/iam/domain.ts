@@ -23,6 +23,7 @@ import { searchIndexes } from "./migrations/047-search-indexes.ts";
 import { organizationLimits } from "./migrations/048-organization-limits.ts";
 import { accountLinks } from "./migrations/050-account-links.ts";
 import { sharedAddresses } from "./migrations/051-shared-addresses.ts";
+import { iamTables } from "./organization-tables.ts";
 import "./tables.ts";
 
 const ofGroup = ({ uid }: { uid: string }) => ({ subject: uid, group: uid });
@@ -61,6 +62,7 @@ export const iamDomain: Domain = {
     accountLinks,
     sharedAddresses,
   ],
+  organizationTables: iamTables,
   search: [
     { kind: SearchHit_Kind.GROUP, capability: Capability.CAP_IAM_GROUPS_LIST, table: "group", column: "name" },
     { kind: SearchHit_Kind.IDENTITY, capability: Capability.CAP_IAM_IDENTITY_LIST, table: "identity", column: "name" },

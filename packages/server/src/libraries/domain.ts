@@ -6,11 +6,13 @@ import { libraries } from "./migrations/009-libraries.ts";
 import { librarySearch } from "./migrations/015-library-search.ts";
 import { mavenPlugins } from "./migrations/017-maven-plugins.ts";
 import { pythonProjects } from "./migrations/027-python-projects.ts";
+import { librariesTables } from "./organization-tables.ts";
 import "./tables.ts";
 
 export const librariesDomain: Domain = {
   name: "libraries",
   migrations: [libraries, librarySearch, mavenPlugins, pythonProjects],
+  organizationTables: librariesTables,
   countedRows: [
     { kind: "library_artifact", table: "library_artifact" },
     { kind: "java_artifact", table: "library_artifact", where: "ecosystem = 1" },

@@ -17,6 +17,7 @@ import { signatureKeys } from "./migrations/036-signature-keys.ts";
 import { endOfLife } from "./migrations/037-end-of-life.ts";
 import { repoVersionOne } from "./migrations/039-repo-version-one.ts";
 import { blobUploads } from "./migrations/046-blob-uploads.ts";
+import { registryTables } from "./organization-tables.ts";
 import "./tables.ts";
 
 /** Subscribers of an organization hear of its tags: the parent of a tag is a repo, not a group. */
@@ -51,6 +52,7 @@ export const registryDomain: Domain = {
     repoVersionOne,
     blobUploads,
   ],
+  organizationTables: registryTables,
   countedRows: [
     { kind: "repo", table: "repo" },
     { kind: "tag", table: "tag" },

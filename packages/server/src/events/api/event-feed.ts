@@ -8,6 +8,7 @@ import type { ReadDb } from "../../db/store.ts";
 import { rangeAtOrBelow } from "../../lib/uid.ts";
 import { eventData } from "../../outbox/event-context.ts";
 import type { OutboxTable } from "../../outbox/tables.ts";
+import { lastImported, lastPosition } from "../delivery/publish.ts";
 import { hasWantedType, type WantedTypes } from "../delivery/type-filter.ts";
 
 /** Events that are scanned for one page, however few of them belong to the group. */
@@ -104,7 +105,7 @@ async function readRows(db: ReadDb, positions: readonly number[]): Promise<Event
 
 /** The position before the first event at or after the time. @param last the last position that was assigned */
 export async function startOf(db: ReadDb, since: string | undefined, last: number): Promise<number> {
-  if (since === undefined) return 0;
+  if (since === undefined || (await hasImported(db))) return 0;
   const from = new Date(Date.parse(since) - SLACK_MS).toISOString();
   const near = db.selectFrom("outbox").select("position").where("time", ">=", from).where("position", "is not", null);
   const { first } = await db
@@ -117,6 +118,7 @@ export async function startOf(db: ReadDb, since: string | undefined, last: numbe
 /** The position of the last event before the time; undefined while more such events may come. */
 export async function endOf(db: ReadDb, until: string | undefined, now: Date): Promise<number | undefined> {
   if (until === undefined || Date.parse(until) + SLACK_MS >= now.getTime()) return undefined;
+  if (await hasImported(db)) return lastPosition(db);
   const to = new Date(Date.parse(until) + SLACK_MS).toISOString();
   const near = db.selectFrom("outbox").select("position").where("time", "<", to).where("position", "is not", null);
   const { end } = await db
@@ -124,6 +126,12 @@ export async function endOf(db: ReadDb, until: string | undefined, now: Date): P
     .select(({ fn }) => fn.max("position").as("end"))
     .executeTakeFirstOrThrow();
   return end ?? 0;
+}
+
+/** Whether events of another server are still kept. Their times are not in the order of the positions. */
+async function hasImported(db: ReadDb): Promise<boolean> {
+  const imported = await lastImported(db);
+  return imported > 0 && ((await firstKept(db)) ?? 0) <= imported;
 }
 
 export async function firstKept(db: ReadDb): Promise<number | undefined> {

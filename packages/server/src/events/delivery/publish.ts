@@ -1,7 +1,7 @@
 /** Gives events their positions and inserts a delivery for each subscription that receives them. Sends nothing. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { sql } from "kysely";
-import { lockState, readState, writeState } from "../../db/server-state.ts";
+import { lockState, readState, setState, writeState } from "../../db/server-state.ts";
 import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { type NewEvent, subscriptionsOf } from "./match.ts";
@@ -15,6 +15,7 @@ const ROWS_PER_STATEMENT = 250;
 const MAX_SKEW_MS = 5000;
 
 const NAME = "event_position";
+const IMPORTED = "event_imported_position";
 
 interface State {
   /** The position of the last event. */
@@ -55,6 +56,27 @@ export async function publish(store: Store, clock: Clock, prefix: string): Promi
 export async function lastPosition(db: ReadDb): Promise<number> {
   const value = await readState(db, NAME);
   return value === undefined ? 0 : (JSON.parse(value) as State).position;
+}
+
+/**
+ * Makes room for published events of another server, which keep their order and their deliveries. Other servers publish
+ * nothing until the transaction ends.
+ * @returns the number to add to their positions
+ */
+export async function reservePositions(db: WriteDb, { first, last }: { readonly first: number; readonly last: number }): Promise<number> {
+  const state = await lockState<State>(db, NAME, { position: 0, time: "" });
+  const shift = Math.max(0, state.position + 1 - first);
+  await writeState<State>(db, NAME, { ...state, position: last + shift });
+  await setState(db, IMPORTED, String(last + shift));
+  return shift;
+}
+
+/**
+ * The last position of events that came from another server; 0 for none. Up to it, events are not in the order of their
+ * times.
+ */
+export async function lastImported(db: ReadDb): Promise<number> {
+  return Number((await readState(db, IMPORTED)) ?? 0);
 }
 
 function readNew(db: WriteDb): Promise<NewEvent[]> {

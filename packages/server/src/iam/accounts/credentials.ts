@@ -1,5 +1,6 @@
 /** Gives accounts their ways to sign in, and takes them away. Callers run it in a transaction and have checked who asks. */
 import type { ReadDb, WriteDb } from "../../db/store.ts";
+import { totpContext } from "../secrets/contexts.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 import type { LocalAccountTable } from "../tables.ts";
 import { endAllSessions } from "../tokens/refresh-token.ts";
@@ -87,10 +88,6 @@ export async function chooseBySecondFactor(
     if (fits) return account;
   }
   return accounts[0];
-}
-
-function totpContext(identityUid: string): string {
-  return `local_account/${identityUid}/totp`;
 }
 
 /** Ends the sessions of the person with all their tokens, logins that wait for a device, and open pages of the account. */

@@ -4,7 +4,8 @@ import type { WriteCall } from "../../api/call/call.ts";
 import type { Mask } from "../../api/resource/field-mask.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { notFound } from "../../lib/errors.ts";
-import { clientSecretContext, findIdentityProvider, openClientSecret } from "../identities/identity-provider-record.ts";
+import { findIdentityProvider, openClientSecret } from "../identities/identity-provider-record.ts";
+import { clientSecretContext } from "../secrets/contexts.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 
 export interface SecretCollaborators {

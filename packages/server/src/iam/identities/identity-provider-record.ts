@@ -7,6 +7,7 @@ import {
 import type { ReadDb } from "../../db/store.ts";
 import { messageFromJson } from "../../lib/proto-json.ts";
 import { isUid, rootOf } from "../../lib/uid.ts";
+import { clientSecretContext } from "../secrets/contexts.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 
 export interface IdentityProviderRecord {
@@ -81,11 +82,6 @@ export async function findOrganizationProvider(db: ReadDb, name: string): Promis
 /** The client secret in plain text; undefined if there is none. Do not store it. */
 export function openClientSecret({ uid, clientSecret }: IdentityProviderRecord, secrets: Secrets): string | undefined {
   return clientSecret === "" ? undefined : secrets.open(clientSecret, clientSecretContext(uid));
-}
-
-/** Binds the sealed secret to its provider, so that a copy in another provider's row cannot be opened. */
-export function clientSecretContext(uid: string): string {
-  return `identity_provider/${uid}/client_secret`;
 }
 
 function recordFromRow(row: ProviderRow): IdentityProviderRecord {

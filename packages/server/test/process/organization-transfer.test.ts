@@ -1,0 +1,140 @@
+/** Tests `holtd export` and `holtd import org` as an operator meets them: interrupted, repeated and refused. */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import pg from "pg";
+import { storeNames } from "../harness/harness.ts";
+import { createInstallation, printedToken, runHoltd, type Settings, startHoltd, startProcess, temporaryFolder } from "../harness/holtd.ts";
+import { createDatabase } from "../harness/postgres.ts";
+import { basic, createRegistryClient } from "../harness/registry/registry-client.ts";
+import { until, within } from "../harness/wait.ts";
+
+const LAYERS = 12;
+
+/** A stopped server with an image in `my-org/app`. @returns a digest of a layer */
+async function createImage(settings: Settings): Promise<string> {
+  await using server = await startHoltd(settings);
+  const token = await printedToken({ ...settings, HOLT_BASE_URL: server.baseUrl });
+  using client = createRegistryClient(server.baseUrl, basic("_token", token));
+  const layers = [];
+  for (let i = 0; i < LAYERS; i++) layers.push(await client.blob("my-org/app", `the bytes of layer ${i}`));
+  const config = await client.blob("my-org/app", "{}");
+  await client.manifest("my-org/app", { schemaVersion: 2, config, layers }, "v1");
+  server.kill("SIGTERM");
+  await server.ended;
+  return layers[0]?.digest ?? "";
+}
+
+function blobIn(folder: string, digest: string): string {
+  const [algorithm = "", hex = ""] = digest.split(":");
+  return join(folder, "blobs", algorithm, hex.slice(0, 2), hex);
+}
+
+/** Kills the command while it reads the blob, for which it has to wait. The blob is as before afterwards. */
+async function killAtBlob(path: string, args: readonly string[], settings: Settings): Promise<void> {
+  await rename(path, `${path}.away`);
+  assert.equal(spawnSync("mkfifo", [path]).status, 0);
+  {
+    await using command = startProcess(args, settings);
+    await until(() => command.stderr().includes("copying blobs"));
+    command.kill("SIGKILL");
+    assert.equal((await within(command.ended, () => command.stderr())).signal, "SIGKILL");
+  }
+  await rm(path);
+  await rename(`${path}.away`, path);
+}
+
+for (const store of storeNames) {
+  test(`an export and an import on ${store} that were killed are continued, and nothing is there before the end`, async () => {
+    await using folder = await temporaryFolder();
+    const place = async (name: string): Promise<Settings> => ({
+      HOLT_DATA_DIR: join(folder.path, name),
+      HOLT_DATABASE_URL: store === "postgres" ? await createDatabase() : "",
+      HOLT_LOG_LEVEL: "error",
+    });
+    const [from, to] = [await place("from"), await place("to")];
+    const digest = await createImage(from);
+    await createInstallation({ ...to, HOLT_ORG_NAME: "other-org" });
+    const exported = join(folder.path, "export");
+
+    await killAtBlob(blobIn(join(folder.path, "from"), digest), ["export", "my-org", exported], from);
+    assert.ok(existsSync(join(exported, "unfinished.json")) && !existsSync(join(exported, "organization.json")));
+    assert.match((await runHoltd(["import", "org", exported], to)).stderr, /has no complete export of an organization/);
+    const first = await runHoltd(["export", "my-org", exported], from);
+    assert.equal(first.code, 0, first.stderr);
+    assert.match(first.stdout, new RegExp(`^Exported my-org .* and ${LAYERS + 1} blobs`));
+    assert.ok(!existsSync(join(exported, "unfinished.json")));
+
+    await killAtBlob(blobIn(exported, digest), ["import", "org", exported], to);
+    assert.match((await runHoltd(["export", "my-org", join(folder.path, "none")], to)).stderr, /there are 0 organizations "my-org"/);
+    if (store === "postgres") await killAtRows(exported, to);
+    const imported = await runHoltd(["import", "org", exported], to);
+    assert.equal(imported.code, 0, imported.stderr + imported.stdout);
+    assert.match(imported.stdout, new RegExp(`^Imported my-org .* and ${LAYERS + 1} blobs`));
+    const verified = await runHoltd(["verify"], to);
+    assert.deepEqual([verified.code, verified.stdout], [0, `Checked ${LAYERS + 1} blobs, 1 manifests and the counts: no problems.\n`]);
+  });
+}
+
+/** Kills an import while it waits for its first row, which nobody sees then. */
+async function killAtRows(exported: string, settings: Settings): Promise<void> {
+  const client = new pg.Client({ connectionString: settings.HOLT_DATABASE_URL });
+  await client.connect();
+  try {
+    await client.query('begin; lock table "role_binding" in exclusive mode');
+    await using command = startProcess(["import", "org", exported], settings);
+    await until(() => command.stderr().includes("copying rows"));
+    command.kill("SIGKILL");
+    await command.ended;
+    const { rows } = await client.query(`select name from "group" where name = 'my-org'`);
+    assert.deepEqual(rows, []);
+  } finally {
+    await client.end();
+  }
+}
+
+test("imports and exports that would mix organizations, lack parts or meet a running server are refused", async () => {
+  await using folder = await temporaryFolder();
+  const from = { HOLT_DATA_DIR: join(folder.path, "from"), HOLT_LOG_LEVEL: "error" };
+  const to = { HOLT_DATA_DIR: join(folder.path, "to"), HOLT_LOG_LEVEL: "error" };
+  await createImage(from);
+  const exported = join(folder.path, "export");
+  assert.equal((await runHoltd(["export", "my-org", exported], from)).code, 0);
+  const refusal = async (args: readonly string[], settings: Settings) => {
+    const { code, stderr } = await runHoltd(args, settings);
+    assert.equal(code, 1, stderr);
+    return stderr;
+  };
+  const refuseImport = () => refusal(["import", "org", exported], to);
+
+  assert.match(await refuseImport(), /there is no Holt installation/);
+  assert.deepEqual(await readdir(folder.path), ["export", "from"]);
+  {
+    await using server = await startHoltd({ ...to, HOLT_ORG_NAME: "other-org" });
+    assert.match(await refuseImport(), /stop the server first/);
+    server.kill("SIGTERM");
+    await server.ended;
+  }
+  const path = join(exported, "organization.json");
+  const manifest = JSON.parse(await readFile(path, "utf8")) as { schema: number; tables: { name: string; files: { path: string }[] }[] };
+  await writeFile(path, JSON.stringify({ ...manifest, schema: manifest.schema - 1 }));
+  assert.match(await refuseImport(), /this server has schema \d+: upgrade the other server, and export again/);
+  await writeFile(path, JSON.stringify({ ...manifest, format: 2 }));
+  assert.match(await refuseImport(), /has format 2; this program reads format 1/);
+  await writeFile(path, JSON.stringify(manifest));
+  const rows = join(exported, manifest.tables.find(({ name }) => name === "repo")?.files[0]?.path ?? "");
+  const whole = await readFile(rows);
+  await writeFile(rows, whole.subarray(1));
+  assert.match(await refuseImport(), /the file rows\/repo\/000001\.jsonl\.zst of the export is damaged/);
+  await writeFile(rows, whole);
+  const second = await runHoltd(["import", "org", exported], to);
+  assert.equal(second.code, 0, second.stderr);
+  assert.match(await refuseImport(), /has the organization my-org \([0-9a-f]+\) already/);
+
+  assert.match(await refusal(["export", "other-org", exported], to), /has an export of the organization [0-9a-f]+; name another folder/);
+  assert.equal((await runHoltd(["export", "my-org"], from)).code, 2);
+  assert.equal((await runHoltd(["import", "org"], to)).code, 2);
+});
