@@ -9,6 +9,7 @@ import type { StoreName } from "./data/stores.ts";
 import { eventParts } from "./events/parts.ts";
 import { importAdvisories } from "./import/import.ts";
 import { libraryParts } from "./libraries/parts.ts";
+import { accounts } from "./parts/accounts.ts";
 import { authorization } from "./parts/authorization.ts";
 import { restCreate } from "./parts/create.ts";
 import { deepLists } from "./parts/deep-lists.ts";
@@ -34,6 +35,7 @@ const parts: Readonly<Record<string, (store: StoreName) => Promise<Line[]>>> = {
   deep: deepLists,
   exchange,
   "pull-tokens": pullTokens,
+  accounts,
   create: restCreate,
   "version-one": versionOne,
   "metrics-cost": metricsCost,

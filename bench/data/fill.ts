@@ -34,7 +34,7 @@ export interface Target {
 const ROWS_PER_BATCH = 2000;
 /** Tables with many rows, whose indexes are created last. */
 const LARGE_TABLES = `
-  'group', 'identity', 'repo', 'tag', 'manifest', 'manifest_reference', 'repo_blob',
+  'group', 'identity', 'local_account', 'passkey', 'repo', 'tag', 'manifest', 'manifest_reference', 'repo_blob',
   'library_artifact', 'library_artifact_gram', 'library_version', 'library_file',
   'advisory', 'advisory_alias', 'advisory_term'
 `;
