@@ -63,6 +63,34 @@ async function photograph(page, home) {
   await page.getByText("created").first().waitFor();
   await save("home");
 
+  await open("/groups");
+  await page.getByRole("treeitem").getByText("web-shop").waitFor();
+  await save("groups");
+
+  await open("/new-identity?kind=gitlab");
+  await page.getByLabel("Project").fill("acme/shop");
+  await page.evaluate("scrollTo(0, 0)");
+  await save("wizard");
+
+  await open("/identities");
+  await page.getByRole("link", { name: "gitlab-ci" }).click();
+  await page.getByRole("tab", { name: "Roles" }).click();
+  await page.getByRole("link", { name: "Why may it do something" }).click();
+  const identity = await page.getByLabel("Identity").inputValue();
+  await page.getByLabel("Where").fill(identity.slice(0, identity.lastIndexOf("/")));
+  await page.getByRole("combobox", { name: "Capability" }).fill("repo.list");
+  await page.getByRole("option", { name: "repo.list" }).first().click();
+  await page.getByText("Allowed", { exact: true }).waitFor();
+  await save("explain");
+
+  await open("/subscriptions");
+  await page.getByRole("row", { name: /hooks/ }).getByRole("link").first().click();
+  await page
+    .getByRole("row", { name: /created/ })
+    .first()
+    .waitFor();
+  await save("webhook");
+
   await open("/repositories");
   await page.getByRole("link", { name: "storefront" }).click();
   await page.getByRole("link", { name: "Contents of 1.0" }).click();
