@@ -1,5 +1,5 @@
 /** The filters of a list, and the choice of its columns. */
-import { Button, Checkbox, Group, Menu, Select, TextInput } from "@mantine/core";
+import { Button, Checkbox, Popover, Select, Stack, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import { useEffect, useState } from "react";
 import { ObjectField } from "../form/object-field.tsx";
@@ -97,14 +97,14 @@ export interface ColumnMenuProps {
 export function ColumnMenu({ columns, chosen, onChange }: ColumnMenuProps) {
   const toggled = (toggledId: string) => columns.map(({ id }) => id).filter((id) => chosen.has(id) !== (id === toggledId));
   return (
-    <Menu closeOnItemClick={false} position="bottom-end" shadow="md">
-      <Menu.Target>
+    <Popover position="bottom-end" shadow="md" trapFocus>
+      <Popover.Target>
         <Button variant="default" size="xs">
           Columns
         </Button>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Group p="xs" gap="xs" style={{ flexDirection: "column", alignItems: "flex-start" }}>
+      </Popover.Target>
+      <Popover.Dropdown p="xs">
+        <Stack gap="xs">
           {columns.map(({ id, title }) => (
             <Checkbox
               key={id}
@@ -115,8 +115,8 @@ export function ColumnMenu({ columns, chosen, onChange }: ColumnMenuProps) {
               onChange={() => onChange(toggled(id))}
             />
           ))}
-        </Group>
-      </Menu.Dropdown>
-    </Menu>
+        </Stack>
+      </Popover.Dropdown>
+    </Popover>
   );
 }
