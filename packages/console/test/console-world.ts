@@ -129,18 +129,24 @@ function isDrawnIn(colorScheme: "light" | "dark"): string {
   return `["${colorScheme}", undefined].includes(document.documentElement.dataset.mantineColorScheme)`;
 }
 
-/** Asserts that axe-core finds nothing on the screen, light and dark, and that it fits a phone. */
-export async function assertAccessible(page: Page): Promise<void> {
+/** Asserts that axe-core finds nothing, in the colors and at the width that the page has. */
+export async function assertNoFindings(page: Page): Promise<void> {
   // As a function of the debugger: the content security policy admits no other script.
   if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(AXE);
+  const found = await page.evaluate<{ id: string; nodes: { html: string; failureSummary: string }[] }[]>(
+    "axe.run({ resultTypes: ['violations'] }).then((result) => result.violations)",
+  );
+  const problems = found.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html}\n${failureSummary}`));
+  const state = await page.evaluate<string>("innerWidth + ' px, ' + document.documentElement.dataset.mantineColorScheme");
+  assert.deepEqual(problems, [], `${page.url()}, ${state}`);
+}
+
+/** Asserts that axe-core finds nothing on the screen, light and dark, and that it fits a phone. */
+export async function assertAccessible(page: Page): Promise<void> {
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
     await until(() => page.evaluate<boolean>(isDrawnIn(colorScheme)));
-    const found = await page.evaluate<{ id: string; nodes: { html: string; failureSummary: string }[] }[]>(
-      "axe.run().then((result) => result.violations)",
-    );
-    const problems = found.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html}\n${failureSummary}`));
-    assert.deepEqual(problems, [], `${page.url()}, ${colorScheme}`);
+    await assertNoFindings(page);
   }
   await page.setViewportSize({ width: 360, height: 740 });
   // A tooltip moves only after the page has its new width.

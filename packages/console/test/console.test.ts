@@ -251,6 +251,11 @@ await describeConsole("the console", ({ world, walk }) => {
       lines.slice(1).map((line) => line.split(",")[0]),
       numbers.toReversed().map((number) => `repo-${number}`),
     );
+    await page.getByRole("button", { name: "Columns" }).press("Enter");
+    await page.getByRole("dialog", { name: "Columns" }).getByRole("checkbox", { name: "Name" }).waitFor();
+    await assertAccessible(page);
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog", { name: "Columns" }).waitFor({ state: "detached" });
     await page.getByLabel("Name").fill("repo-007");
     await page.getByRole("row", { name: "repo-007" }).waitFor();
     assert.match(page.url(), /name=repo-007/);
