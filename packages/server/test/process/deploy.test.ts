@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, test } from "node:test";
+import { after, before, describe, test } from "node:test";
 import { promisify } from "node:util";
 import { Ajv } from "ajv";
 import { parse, parseAllDocuments } from "yaml";
@@ -11,7 +11,7 @@ import { settings } from "../../src/config.ts";
 import { builtProgram, removeBuiltProgram, root, runScript } from "../harness/built-program.ts";
 import { freePort } from "../harness/free-port.ts";
 import { hasProgram } from "../harness/has-program.ts";
-import { temporaryFolder } from "../harness/holtd.ts";
+import { startProgram, temporaryFolder, untilReady } from "../harness/holtd.ts";
 import { until } from "../harness/wait.ts";
 
 const run = promisify(execFile);
@@ -121,35 +121,80 @@ describe("deploy", () => {
     await run("nginx", ["-t", "-p", folder.path, "-c", file]);
   });
 
-  test("the image runs without root and with a read-only root file system, and stops on SIGTERM", {
-    skip: without("podman"),
-  }, async (context) => {
+  describe("the image", { skip: without("podman") }, () => {
     const base = process.env.HOLT_TEST_BASE_IMAGE ?? "debian:stable-slim";
-    const isThere = await run("podman", ["image", "exists", base]).then(
-      () => true,
-      () => false,
-    );
-    if (!isThere) return context.skip(`the base image ${base} is not on this machine; HOLT_TEST_BASE_IMAGE names another`);
-    const folder = await builtProgram();
-    await mkdir(join(folder, "image/release"), { recursive: true });
-    await runScript("build-executable.js", ["--dist", join(folder, "dist"), join(folder, "image/release/holtd")]);
-    for (const name of ["LICENSE", "Containerfile"]) await writeFile(join(folder, "image", name), await readFile(join(root, name)));
     const image = `holt-test-${process.pid}`;
-    const port = await freePort();
-    await run("podman", ["build", "--format", "docker", "--build-arg", `BASE=${base}`, "-t", image, join(folder, "image")]);
-    try {
-      const options = ["--rm", "-d", "--name", image, "--read-only", "--cap-drop=all", "-p", `127.0.0.1:${port}:8080`];
-      await run("podman", ["run", ...options, "-e", `HOLT_BASE_URL=http://127.0.0.1:${port}`, image]);
-      await until(async () => (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.status === 200);
-      await run("podman", ["healthcheck", "run", image]);
-      assert.equal((await run("podman", ["exec", image, "id", "-u"])).stdout, "65532\n");
-      const stopped = run("podman", ["wait", image]);
-      await run("podman", ["kill", "--signal", "TERM", image]);
-      assert.equal((await stopped).stdout, "0\n");
-    } finally {
-      await run("podman", ["rm", "-f", image]).catch(() => {});
-      await run("podman", ["rmi", "-f", image]).catch(() => {});
+    const succeeds = async (...args: string[]) =>
+      await run("podman", args).then(
+        () => true,
+        () => false,
+      );
+    let missing: string | undefined;
+    before(async () => {
+      if (await succeeds("image", "exists", base)) await buildImage(base, image);
+      else missing = `the base image ${base} is not on this machine; HOLT_TEST_BASE_IMAGE names another`;
+    });
+    after(async () => {
+      await succeeds("rmi", "-f", image);
       await removeBuiltProgram();
-    }
+    });
+
+    test("the image names its user, its signal and its labels, and its program serves as that user", async (context) => {
+      if (missing !== undefined) return context.skip(missing);
+      if (without("buildah")) return context.skip("buildah is not installed");
+      const [{ User, Config }] = JSON.parse((await run("podman", ["inspect", image])).stdout) as [ImageDescription];
+      assert.deepEqual([User, Config.StopSignal], ["65532:65532", "SIGTERM"]);
+      assert.equal(Config.Labels["org.opencontainers.image.title"], "Holt");
+      const { stdout } = await run("buildah", ["from", image]);
+      const container = stdout.trim();
+      const listen = `HOLT_LISTEN=127.0.0.1:${await freePort()}`;
+      // Works where the kernel lets nobody create containers. The container has the network of this machine.
+      const inContainer = (...command: string[]) => ["run", "--isolation", "chroot", "--env", listen, container, "--", ...command];
+      try {
+        assert.equal((await run("buildah", inContainer("id", "-u"))).stdout.trim(), "65532");
+        const server = startProgram("buildah", inContainer("/usr/bin/holtd"), { HOME: process.env.HOME ?? "/" });
+        try {
+          await untilReady(server);
+          await run("buildah", inContainer("/usr/bin/holtd", "health"));
+        } finally {
+          server.kill("SIGTERM");
+          await server.ended;
+        }
+      } finally {
+        await run("buildah", ["rm", container]);
+      }
+    });
+
+    test("the image runs with a read-only root file system, and stops on SIGTERM", async (context) => {
+      if (missing !== undefined) return context.skip(missing);
+      if (!(await succeeds("run", "--rm", "--entrypoint", "/bin/true", image))) return context.skip("podman cannot run containers here");
+      const port = await freePort();
+      try {
+        const options = ["--rm", "-d", "--name", image, "--read-only", "--cap-drop=all", "-p", `127.0.0.1:${port}:8080`];
+        await run("podman", ["run", ...options, "-e", `HOLT_BASE_URL=http://127.0.0.1:${port}`, image]);
+        await until(async () => (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.status === 200);
+        await run("podman", ["healthcheck", "run", image]);
+        assert.equal((await run("podman", ["exec", image, "id", "-u"])).stdout, "65532\n");
+        const stopped = run("podman", ["wait", image]);
+        await run("podman", ["kill", "--signal", "TERM", image]);
+        assert.equal((await stopped).stdout, "0\n");
+      } finally {
+        await succeeds("rm", "-f", image);
+      }
+    });
   });
 });
+
+interface ImageDescription {
+  readonly User: string;
+  readonly Config: { readonly StopSignal: string; readonly Labels: Readonly<Record<string, string>> };
+}
+
+async function buildImage(base: string, image: string): Promise<void> {
+  const folder = await builtProgram();
+  await mkdir(join(folder, "image/release"), { recursive: true });
+  await runScript("build-executable.js", ["--dist", join(folder, "dist"), join(folder, "image/release/holtd")]);
+  for (const name of ["LICENSE", "Containerfile"]) await writeFile(join(folder, "image", name), await readFile(join(root, name)));
+  const options = ["--isolation", "chroot", "--format", "docker", "--build-arg", `BASE=${base}`];
+  await run("podman", ["build", ...options, "-t", image, join(folder, "image")]);
+}

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { readdir, readFile, stat } from "node:fs/promises";
+import { appendFile, copyFile, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { promisify } from "node:util";
@@ -71,6 +71,32 @@ describe("a release", { skip }, () => {
     const config = { HOLT_CONFIG: join(folder.path, "etc/holt/config.yaml") };
     assert.equal(await runBuilt(join(folder.path, "usr/bin/holtd"), ["config", "check"], config), "The settings are valid.\n");
     assert.match(await runBuilt(join(folder.path, "usr/bin/holt"), ["--version"], {}), /^\d+\.\d+\.\d+\n$/);
+  });
+
+  test("dpkg installs, upgrades, removes and purges the package in a chroot", async (context) => {
+    const system = process.env.HOLT_TEST_CHROOT;
+    if (system === undefined || process.getuid?.() !== 0)
+      return context.skip("needs root, and in HOLT_TEST_CHROOT the folder of a Debian made by debootstrap");
+    await using folder = await temporaryFolder();
+    const chroot = join(folder.path, "debian");
+    await run("cp", ["-a", system, chroot]);
+    const [name = ""] = (await readdir(release)).filter((file) => file.endsWith(".deb"));
+    await copyFile(join(release, name), join(chroot, "tmp/holt.deb"));
+    const within = async (...command: string[]) =>
+      (await run("chroot", [chroot, ...command], { env: { PATH: "/usr/sbin:/usr/bin" } })).stdout;
+    await within("dpkg", "-i", "/tmp/holt.deb");
+    assert.match(await within("id", "holt"), /\(holt\)/);
+    assert.equal(await within("stat", "-c", "%a %U:%G", "/etc/holt/config.yaml"), "640 root:holt\n");
+    assert.match(await within("holt", "--version"), /^\d+\.\d+\.\d+\n$/);
+    assert.equal(await within("holtd", "config", "check"), "The settings are valid.\n");
+    const settings = join(chroot, "etc/holt/config.yaml");
+    await appendFile(settings, "# changed\n");
+    await within("dpkg", "--force-confold", "-i", "/tmp/holt.deb");
+    await within("dpkg", "-r", "holt");
+    assert.match(await readFile(settings, "utf8"), /# changed/);
+    assert.equal(await within("dpkg", "--audit"), "");
+    await within("dpkg", "-P", "holt");
+    assert.ok(!existsSync(settings));
   });
 
   test("systemd accepts the unit of the Debian package", {
