@@ -45,6 +45,9 @@ describe("commands of every day", () => {
     const { holt } = world;
     const link = await holt.must(["invite", "my-org", "--role", "viewer", "--ttl", "2d", "--single-use", "-o", "name"]);
     assert.match(link, new RegExp(`^${world.baseUrl}/oauth\\?invite=\\S+\n$`));
+    const invite = ["invite", "my-org", "--role", "viewer", "--email", "ann@example.com", "--ttl", "12h"];
+    const { email, singleUse } = await holt.json<{ email: string; singleUse?: boolean }>(invite);
+    assert.deepEqual([email, singleUse ?? false], ["ann@example.com", false]);
     const shown = await holt.must([
       "pull-token",
       "create",

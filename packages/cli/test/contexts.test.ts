@@ -108,6 +108,18 @@ describe("contexts", () => {
     await world.holt.must(["context", "use", "test"]);
   });
 
+  test("a job signs in with the token that its platform has put into a variable", async () => {
+    const { uid } = await world.robot(world.orgUid, []);
+    const login = ["login", world.baseUrl, "--from", "env:JOB_TOKEN", "--identity", uid, "--name", "job"];
+    await world.holt.must(login, { env: { JOB_TOKEN: await world.robotProof() } });
+    assert.equal(await world.holt.must(["whoami", "-o", "name"]), `${uid}\n`);
+    const { status, stderr } = await world.holt.run(login);
+    assert.notEqual(status, 0);
+    assert.match(stderr, /JOB_TOKEN/);
+    await world.holt.must(["context", "use", "test"]);
+    await world.holt.must(["context", "delete", "job", "--yes"]);
+  });
+
   test("variables name a server and a token for one command, without a login", async () => {
     const env = { HOLT_URL: world.baseUrl, HOLT_TOKEN: world.token, HOLT_CONFIG_DIR: join(world.holt.folder, "empty") };
     assert.match(await world.holt.must(["iam", "groups", "list", "-o", "name"], { env }), new RegExp(`^${world.orgUid}$`, "m"));
