@@ -55,6 +55,12 @@ describe("output", () => {
       for (const line of plain.split(/\r?\n/)) assert.ok(line.length <= 60, line);
     });
 
+    test("a wide table has all columns, whatever the width of the terminal", async () => {
+      const lines = (await inTerminal([...list, "-o", "wide"], { NO_COLOR: "1" })).split(/\r?\n/);
+      assert.match(lines[0] ?? "", /^NAME +UID +DESCRIPTION .*CREATE TIME.*UPDATE TIME/);
+      assert.ok((lines[0] ?? "").length > 60);
+    });
+
     test("a destructive command asks, and changes nothing without a yes", async () => {
       const answers = [[/continue\? \[y\/N\] /, "n\r"]] as const;
       const { shown, status } = await runInTerminal(world.holt, ["iam", "groups", "delete", "folder"], {
