@@ -200,6 +200,10 @@ describe("holtd", { concurrency: 2 }, () => {
       HOLT_REGISTRY_CREATE_FOLDERS: "yes",
       HOLT_STOP_DELAY: "later",
       HOLT_DATABASE_CHECK: "often",
+      HOLT_AUDIT_CHECKPOINT: "often",
+      HOLT_AUDIT_READS: "all reads",
+      HOLT_AUDIT_RETENTION: "for ever",
+      HOLT_AUDIT_STREAMS: "syslog",
     };
     // Any string is a valid value of these. The file of HOLT_SIGSTORE_TRUSTED_ROOT is checked when the server reads it.
     const free = [
