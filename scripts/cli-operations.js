@@ -26,6 +26,7 @@ const placesOfHolt = {
   pullTokens: ["iam", "pullTokens"],
   publicContent: ["iam", "publicContent"],
   pythonProjects: ["libraries", "pythonProjects"],
+  savedFilters: ["iam", "savedFilters"],
   search: ["iam", "search"],
   sessions: ["iam", "sessions"],
   resourceLimits: ["iam", "resourceLimits"],

@@ -21,6 +21,7 @@ import { PullRecordingsService } from "./gen/holt/v1/pull_recordings_pb.ts";
 import { PullTokensService } from "./gen/holt/v1/pull_tokens_pb.ts";
 import { PythonProjectsService } from "./gen/holt/v1/python_projects_pb.ts";
 import { ResourceLimitsService } from "./gen/holt/v1/resource_limits_pb.ts";
+import { SavedFiltersService } from "./gen/holt/v1/saved_filters_pb.ts";
 import { SearchService } from "./gen/holt/v1/search_pb.ts";
 import { SessionsService } from "./gen/holt/v1/sessions_pb.ts";
 import { SignInSettingsService } from "./gen/holt/v1/sign_in_settings_pb.ts";
@@ -159,6 +160,7 @@ export const services: readonly DescService[] = [
   PullTokensService,
   PullRecordingsService,
   PythonProjectsService,
+  SavedFiltersService,
   SearchService,
   SessionsService,
   SignatureIdentitiesService,

@@ -20,6 +20,7 @@ import { PullRecordingsService } from "@holt/api/gen/holt/v1/pull_recordings_pb.
 import { PullTokensService } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
 import { PythonProjectsService } from "@holt/api/gen/holt/v1/python_projects_pb.ts";
 import { ResourceLimitsService } from "@holt/api/gen/holt/v1/resource_limits_pb.ts";
+import { SavedFiltersService } from "@holt/api/gen/holt/v1/saved_filters_pb.ts";
 import { SearchService } from "@holt/api/gen/holt/v1/search_pb.ts";
 import { SessionsService } from "@holt/api/gen/holt/v1/sessions_pb.ts";
 import { SignInSettingsService } from "@holt/api/gen/holt/v1/sign_in_settings_pb.ts";
@@ -161,6 +162,7 @@ export const servicesOfHolt = {
   pullTokens: PullTokensService,
   pythonProjects: PythonProjectsService,
   resourceLimits: ResourceLimitsService,
+  savedFilters: SavedFiltersService,
   search: SearchService,
   sessions: SessionsService,
   signInSettings: SignInSettingsService,

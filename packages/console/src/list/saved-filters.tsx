@@ -1,35 +1,49 @@
-/** Sets of filters that a person keeps under a name, in this browser. */
+/** Sets of filters that a person keeps under a name, on the server. Nobody else sees them. */
+import { useMutation, useQuery } from "@connectrpc/connect-query";
+import { SavedFiltersService } from "@holt/api/gen/holt/v1/saved_filters_pb.ts";
 import { Button, CloseButton, Group, Popover, Stack, TextInput } from "@mantine/core";
-import { useLocalStorage } from "@mantine/hooks";
 import { useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
+import { ErrorAlert } from "../frame/error-alert.tsx";
 import { useOrganization } from "../frame/organization.ts";
-import { type Search, useSearchState } from "../frame/search.ts";
+import { parseSearch, stringifySearch, useSearchState } from "../frame/search.ts";
+import { useRights } from "../session/rights.ts";
 import type { Filter } from "./filters.ts";
 
 export interface SavedFiltersProps {
-  /** Names the list in the storage of the browser. */
+  /** Names the list. */
   readonly list: string;
   readonly filters: readonly Filter[];
 }
 
-interface SavedFilter {
-  readonly name: string;
-  readonly search: Search;
+const { listSavedFilters, saveFilter, deleteSavedFilter } = SavedFiltersService.method;
+
+/** Nothing for a person without rights in the whole organization: filters are saved there. */
+export function SavedFilters(props: SavedFiltersProps) {
+  const isAllowed = useRights().may(listSavedFilters, useOrganization());
+  return isAllowed ? <SavedFiltersMenu {...props} /> : null;
 }
 
-export function SavedFilters({ list, filters }: SavedFiltersProps) {
-  const [saved, save] = useLocalStorage<SavedFilter[]>({ key: `holt-filters-${useOrganization()}-${list}`, defaultValue: [] });
+function SavedFiltersMenu({ list, filters }: SavedFiltersProps) {
+  const uid = useOrganization();
+  const saved = useQuery(listSavedFilters, { uid, list });
+  const save = useMutation(saveFilter);
+  const forget = useMutation(deleteSavedFilter);
   const [search] = useSearchState();
   const navigate = useNavigate();
   const [name, setName] = useState("");
   const current = Object.fromEntries(Object.entries(search).filter(([key]) => key === "order" || filters.some(({ id }) => id === key)));
-  const add = (event: FormEvent) => {
+  const add = async (event: FormEvent) => {
     event.preventDefault();
     if (name.trim() === "") return;
-    save([...saved.filter((each) => each.name !== name.trim()), { name: name.trim(), search: current }]);
-    setName("");
+    // Without its question mark.
+    const query = stringifySearch(current).slice(1);
+    await save.mutateAsync({ uid, list, savedFilter: { name: name.trim(), query } }).then(
+      () => setName(""),
+      () => {},
+    );
   };
+  const error = saved.error ?? save.error ?? forget.error;
   return (
     <Popover position="bottom-end" shadow="md" width="18rem" trapFocus>
       <Popover.Target>
@@ -39,15 +53,15 @@ export function SavedFilters({ list, filters }: SavedFiltersProps) {
       </Popover.Target>
       <Popover.Dropdown>
         <Stack gap="xs">
-          {saved.map((each) => (
+          {(saved.data?.savedFilters ?? []).map((each) => (
             <Group key={each.name} gap="xs" wrap="nowrap" justify="space-between">
-              <Button variant="subtle" size="xs" onClick={() => void navigate({ to: ".", search: each.search })}>
+              <Button variant="subtle" size="xs" onClick={() => void navigate({ to: ".", search: parseSearch(each.query) })}>
                 <bdi>{each.name}</bdi>
               </Button>
-              <CloseButton aria-label={`Forget ${each.name}`} onClick={() => save(saved.filter((other) => other !== each))} />
+              <CloseButton aria-label={`Forget ${each.name}`} onClick={() => forget.mutate({ uid, list, name: each.name })} />
             </Group>
           ))}
-          <form onSubmit={add}>
+          <form onSubmit={(event) => void add(event)}>
             <Stack gap="xs">
               <TextInput
                 size="xs"
@@ -55,11 +69,12 @@ export function SavedFilters({ list, filters }: SavedFiltersProps) {
                 value={name}
                 onChange={({ currentTarget }) => setName(currentTarget.value)}
               />
-              <Button size="xs" type="submit" disabled={Object.keys(current).length === 0}>
+              <Button size="xs" type="submit" loading={save.isPending} disabled={Object.keys(current).length === 0}>
                 Save
               </Button>
             </Stack>
           </form>
+          {error !== null && <ErrorAlert error={error} />}
         </Stack>
       </Popover.Dropdown>
     </Popover>

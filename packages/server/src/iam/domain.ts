@@ -24,6 +24,7 @@ import { organizationLimits } from "./migrations/048-organization-limits.ts";
 import { accountLinks } from "./migrations/050-account-links.ts";
 import { sharedAddresses } from "./migrations/051-shared-addresses.ts";
 import { iamTables } from "./organization-tables.ts";
+import { savedFilters } from "./migrations/050-saved-filters.ts";
 import "./tables.ts";
 
 const ofGroup = ({ uid }: { uid: string }) => ({ subject: uid, group: uid });
@@ -61,6 +62,7 @@ export const iamDomain: Domain = {
     organizationLimits,
     accountLinks,
     sharedAddresses,
+    savedFilters,
   ],
   organizationTables: iamTables,
   search: [
@@ -96,6 +98,7 @@ export const iamDomain: Domain = {
       { table: "sign_in_settings", column: "org_uid" },
       { table: "account_link", column: "org_uid" },
       { table: "organization_limit", column: "org_uid" },
+      { table: "saved_filter", column: "org_uid" },
     ],
   },
   eventSubjects: {

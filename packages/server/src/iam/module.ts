@@ -24,6 +24,7 @@ import { pullTokensService } from "./api/pull-tokens.ts";
 import { resourceLimitsService } from "./api/resource-limits.ts";
 import { roleBindingsService } from "./api/role-bindings.ts";
 import { rolesService } from "./api/roles.ts";
+import { savedFiltersService } from "./api/saved-filters.ts";
 import { securityTokenService } from "./api/security-token.ts";
 import { sessionsService } from "./api/sessions.ts";
 import { signInSettingsService } from "./api/sign-in-settings.ts";
@@ -218,6 +219,7 @@ function serveIam(platform: Platform, iam: Iam & IamParts, settings: IamSettings
       signatureIdentitiesService(collaborators),
       signInSettingsService(collaborators),
       resourceLimitsService(collaborators),
+      savedFiltersService,
     ],
     attention: expiring,
     mounts: createOidcMounts({ issuer: baseUrl, jwks: iam.keys.jwks, log }),

@@ -11,6 +11,7 @@ declare module "../db/schema.ts" {
     signing_key: SigningKeyTable;
     refresh_token: RefreshTokenTable;
     login_session: LoginSessionTable;
+    saved_filter: SavedFilterTable;
     sign_in_settings: SignInSettingsTable;
     spent_login_token: SpentLoginTokenTable;
     identity_metadata: IdentityMetadataTable;
@@ -81,6 +82,15 @@ export interface SigningKeyTable {
   create_time: string;
   /** When a newer key replaced it. The key stays published for 24 hours after that. */
   retire_time: string | null;
+}
+
+/** A filter of a list that a caller has saved for itself. */
+export interface SavedFilterTable {
+  identity_uid: string;
+  org_uid: string;
+  list: string;
+  name: string;
+  query: string;
 }
 
 export interface RefreshTokenTable {
