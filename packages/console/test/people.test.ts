@@ -460,7 +460,7 @@ await describeConsole("people, machines and access in the console", ({ world, wa
       assert.equal(await page.getByRole("textbox", { name: "Documents" }).inputValue(), "tos-2026,privacy");
       await page.getByRole("textbox", { name: "Documents" }).fill("tos-2026, Not valid");
       await page.getByRole("button", { name: "Accept", exact: true }).click();
-      await page.getByText(/each of document_ids must match/).waitFor();
+      await page.getByText(/^each of document_ids must match/).waitFor();
       await assertAccessible(page);
       await page.getByRole("textbox", { name: "Documents" }).fill("tos-2026, privacy");
       await page.getByRole("button", { name: "Accept", exact: true }).click();
