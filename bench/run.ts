@@ -7,6 +7,7 @@ import { parseArgs } from "node:util";
 import { advisoryParts } from "./advisories/parts.ts";
 import type { StoreName } from "./data/stores.ts";
 import { eventParts } from "./events/parts.ts";
+import { fleetParts } from "./fleet/fleet.ts";
 import { importAdvisories } from "./import/import.ts";
 import { libraryParts } from "./libraries/parts.ts";
 import { accounts } from "./parts/accounts.ts";
@@ -41,6 +42,7 @@ const parts: Readonly<Record<string, (store: StoreName) => Promise<Line[]>>> = {
   "metrics-cost": metricsCost,
   authorization,
   import: importAdvisories,
+  fleet: fleetParts,
   ...registryParts,
   ...eventParts,
   ...advisoryParts,
