@@ -18,6 +18,7 @@ import { groupInvitesService } from "./api/group-invites.ts";
 import { createNamedFolder, groupsService } from "./api/groups.ts";
 import { identitiesService } from "./api/identities.ts";
 import { identityProvidersService } from "./api/identity-providers.ts";
+import { meterLimits } from "./api/limit-metrics.ts";
 import { membershipsService } from "./api/memberships.ts";
 import { publicContentService } from "./api/public-content.ts";
 import { pullTokensService } from "./api/pull-tokens.ts";
@@ -102,6 +103,7 @@ function createIam(platform: Platform, { grants, keys, secrets }: IamParts, sett
   const { store, clock, log, meter, profile, baseUrl: issuer } = platform;
   const { registryUrl, userIssuers, servicePrincipals, awsStsUrl, maxConcurrentCalls } = settings;
   const issuable = createAudienceList([issuer, registryUrl, ...settings.audiences]);
+  meterLimits(meter, store, platform.blobReferences);
   const accessTokens = createAccessTokens({ issuer, keys, clock, audiences: createAudienceList([issuer]), meter });
   const client = platform.own(createOutboundClient({ allowCidrs: settings.outboundAllowCidrs, tracer: platform.tracer }));
   const serviceIssuers = [...servicePrincipals.values()].flat().map((subject) => subject.issuer);

@@ -1,6 +1,7 @@
 /** The metrics of a running server, as Prometheus scrapes them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ResourceLimitsService } from "@holt/api/gen/holt/v1/resource_limits_pb.ts";
 import { SubscriptionsService } from "@holt/api/gen/platform/events/v2/subscriptions_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { startServer, storeNames } from "../harness/harness.ts";
@@ -28,6 +29,8 @@ for (const store of storeNames) {
     const metrics = await metricsAddress();
     await using world = await startWorld({ store, env: { HOLT_METRICS_LISTEN: metrics.listen } });
     await world.group(world.orgUid);
+    const limits = { uid: world.orgUid, identities: 1000, storageMb: 5 };
+    await world.must(ResourceLimitsService.method.updateResourceLimits, { resourceLimits: limits });
     const text = await metrics.scrape();
     const value = (name: string, labels?: Record<string, string>) => metricValue(text, name, labels) ?? Number.NaN;
     assert.ok(value("holt_database_bytes") > 10_000);
@@ -38,6 +41,9 @@ for (const store of storeNames) {
     if (store === "postgres") assert.ok(value("holt_database_connections", { pool: "write", state: "open" }) > 0);
     else assert.equal(value("holt_database_waiting_writes"), 0);
     assert.equal(value("holt_calls_running"), 0);
+    const share = value("holt_organization_limit_usage_ratio", { limit: "identities" });
+    assert.ok(share > 0 && share < 1, String(share));
+    assert.equal(value("holt_organization_limit_usage_ratio", { limit: "storage_mb" }), 0);
     assert.equal(value("holt_blobs"), 0);
     assert.equal(value("holt_blob_bytes"), 0);
     assert.equal(value("holt_uploads"), 0);
