@@ -1,5 +1,6 @@
 /** Composes the server: the platform, then the domains, then the listener. */
 import { services } from "@holt/api";
+import packageJson from "../package.json" with { type: "json" };
 import { startAdvisories } from "./advisories/module.ts";
 import { attentionService } from "./api/attention.ts";
 import { createReadFilter } from "./api/call/audit-call.ts";
@@ -20,12 +21,13 @@ import { createRestHandler } from "./api/rest/rest.ts";
 import { searchService } from "./api/search.ts";
 import { startAuditing } from "./auditing/module.ts";
 import { Recorder } from "./auditing/recorder.ts";
+import { startWalArchive } from "./backup/wal-archive/start-wal-archive.ts";
 import { openInstallation } from "./cli/open-installation.ts";
 import type { Config } from "./config.ts";
 import { CONSOLE_PATH, createConsole } from "./console/console.ts";
 import { sqlitePath } from "./db/open.ts";
 import { meterDatabase } from "./db/usage-metrics.ts";
-import { blobReferences, domains, eventSubjects, jobQueues, searchSources } from "./domains.ts";
+import { blobReferences, domains, eventSubjects, jobQueues, migrations, searchSources } from "./domains.ts";
 import { startEvents } from "./events/module.ts";
 import { createCallerSlots } from "./http/caller-slots.ts";
 import { createListener } from "./http/listener.ts";
@@ -118,6 +120,7 @@ export async function createApp(
   const { meter } = stack.use(await startMetrics(config.metricsListen, log));
   const installation = stack.use(await openInstallation(config, { use: "server", log, clock, meter, tracer }));
   const { store, grants } = installation;
+  stack.use(await startWalArchive(config, { store, clock, log, meter, version: packageJson.version, schema: migrations.length }));
   meterDatabase(store, meter);
   meterQueues({ store, clock, meter, queues: [...jobQueues, MAIL_QUEUE] });
   const blobs = await installation.openBlobs();

@@ -141,6 +141,8 @@ const BAD: Readonly<Record<string, readonly string[]>> = {
   HOLT_IMAGE_PACKAGES: ["", "ON", "true", "0"],
   HOLT_MIN_FREE_DISK: ["", "-1", "1GiB"],
   HOLT_SIGNING_KEY_ROTATION: ["", "30d", "500ms"],
+  HOLT_WAL_ARCHIVE: ["s3://", "ftp://host/path", "s3://bucket/prefix?user=me"],
+  HOLT_WAL_ARCHIVE_RETENTION: ["", "0", "7d", "59m"],
   HOLT_PUBLIC_CONTENT: ["", "yes"],
   HOLT_MAX_SUBSCRIPTIONS: ["", "0", "100001", "many"],
   HOLT_IMPORT_MAX_BYTES: ["", "0", "2GiB", "1000000000001"],

@@ -31,6 +31,7 @@ import {
   parseServicePrincipals,
   parseSmtpFrom,
   parseSmtpUrl,
+  parseTargetName,
   parseUrl,
   parseVendorProfile,
   secretsKeyFrom,
@@ -93,6 +94,9 @@ export interface Config {
   readonly minFreeDiskBytes: number;
   /** 0 for never. */
   readonly signingKeyRotationMs: number;
+  /** A folder or `s3://bucket/prefix`; empty for no archive. */
+  readonly walArchive: string;
+  readonly walArchiveRetentionMs: number;
   /** Empty to leave the secrets key out of backups. */
   readonly backupPassphrase: string;
   readonly requiredTerms: RequiredTerms;
@@ -400,6 +404,19 @@ export const settings: Settings = {
     doc: "Age at which the key that signs tokens is replaced, such as `720h`. The replaced key stays published for 24 hours, and tokens live for one hour at most. `0` leaves rotation to the command `holtd keys rotate`.",
     parse: orZero(parseDuration(1000, 10 * 365 * 24 * HOUR_MS)),
   },
+  walArchive: {
+    env: "HOLT_WAL_ARCHIVE",
+    fallback: "",
+    fallbackDoc: "none",
+    doc: "SQLite only: folder on another disk, or `s3://bucket/prefix`, to which the server copies every change within a second, so that `holtd restore --at` can restore the database of any second. Each installation needs its own. See [operating](operating.md#point-in-time-recovery).",
+    parse: parseTargetName,
+  },
+  walArchiveRetentionMs: {
+    env: "HOLT_WAL_ARCHIVE_RETENTION",
+    fallback: "168h",
+    doc: "How far back `holtd restore --at` can go, such as `168h`. Older changes are removed from HOLT_WAL_ARCHIVE.",
+    parse: parseDuration(HOUR_MS, 10 * 365 * 24 * HOUR_MS),
+  },
   backupPassphrase: {
     env: "HOLT_BACKUP_PASSPHRASE",
     fallback: "",
@@ -611,6 +628,8 @@ export function readConfig(
     problems.push("HOLT_LOGIN_ISSUER and HOLT_LOGIN_CLIENT_ID must be set together");
   if (config.smtpUrl !== undefined && config.smtpFrom !== undefined && (config.smtpUrl === "") !== (config.smtpFrom === ""))
     problems.push("HOLT_SMTP_URL and HOLT_SMTP_FROM must be set together");
+  if (config.walArchive !== "" && config.databaseUrl !== "")
+    problems.push("HOLT_WAL_ARCHIVE is for SQLite; use the archiving of PostgreSQL itself");
   if (config.listen?.port === 0 && config.baseUrl === "")
     problems.push("HOLT_LISTEN with port 0 (any free port) needs HOLT_BASE_URL: tokens name it");
   if (problems.length > 0) throw new ConfigError(problems.join("\n"));

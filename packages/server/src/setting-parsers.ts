@@ -1,9 +1,11 @@
 /** Parsers of settings. Each throws an Error whose message continues "must be …". */
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
+import { resolve } from "node:path";
 import { ServicePrincipal } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import type { PublicOrganizations } from "./advisories/documents/publication.ts";
 import type { RequiredTerms } from "./api/call/required-terms.ts";
+import { parseS3Target } from "./blobs/s3/s3-location.ts";
 import { splitPostgresUrl } from "./db/postgres-url.ts";
 import { parseSecretsKey } from "./iam/secrets/secrets-key.ts";
 import { isIssuerUrl } from "./iam/tokens/issuer-url.ts";
@@ -248,6 +250,13 @@ function readJwks(path: string): unknown {
     // The error below names the file.
   }
   throw new Error(`paths of JWKS files; ${path} cannot be read as one`);
+}
+
+/** A target of backups: a folder, which becomes absolute, or `s3://bucket/prefix`. */
+export function parseTargetName(text: string): string {
+  if (!/^[a-z][a-z0-9+.-]*:\/\//.test(text)) return text === "" ? "" : resolve(text);
+  if (parseS3Target(text, { endpoint: "", region: "", pathStyle: false }) === undefined) throw new Error("a folder, or s3://bucket/prefix");
+  return text;
 }
 
 export function nonEmpty(text: string): string {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createZstdCompress } from "node:zlib";
 import type { BlobReference } from "../blobs/references.ts";
 import { type PostgresReader, readPostgres } from "../db/postgres-copy.ts";
-import { copySqlite, problemsOfSqlite, readSqlite } from "../db/sqlite-copy.ts";
+import { pinSqlite, problemsOfSqlite, readSqlite } from "../db/sqlite-copy.ts";
 import type { ListedBlob, Snapshot, SnapshotWriter } from "./snapshot.ts";
 
 /** A blob that the copied database knows. */
@@ -38,7 +38,10 @@ export function createSqliteSource(path: string, references: readonly BlobRefere
     async copyTo(writer, { scratch, onProgress }) {
       const copy = join(scratch, `holt-backup-${randomUUID()}.db`);
       try {
-        await copySqlite(path, copy, onProgress);
+        {
+          using pinned = pinSqlite(path);
+          await pinned.copyTo(copy, onProgress);
+        }
         const [problem] = problemsOfSqlite(copy);
         if (problem !== undefined) throw new Error(`the database is damaged (${problem}); restore an earlier backup`);
         await writer.write(SQLITE_FILE, createReadStream(copy));

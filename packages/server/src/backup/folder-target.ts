@@ -32,16 +32,14 @@ export async function openFolderTarget(folder: string): Promise<BackupTarget> {
       });
       return file.createReadStream();
     },
-    async sizeOf(path) {
-      const found = await stat(pathOf(path)).catch((error: unknown) => {
-        if (isMissing(error)) return undefined;
-        throw error;
-      });
-      return found?.size;
-    },
+    sizeOf: (path) => sizeOf(pathOf(path)),
     async *list(path) {
-      for await (const file of filesBelow(pathOf(path)))
-        if (!file.endsWith(PARTIAL)) yield { path: relative(folder, file).split(sep).join("/"), size: (await stat(file)).size };
+      for await (const file of filesBelow(pathOf(path))) {
+        if (file.endsWith(PARTIAL)) continue;
+        const size = await sizeOf(file);
+        // Another process may have removed it meanwhile.
+        if (size !== undefined) yield { path: relative(folder, file).split(sep).join("/"), size };
+      }
     },
     async remove(path) {
       await rm(pathOf(path), { force: true });
@@ -53,6 +51,14 @@ export async function openFolderTarget(folder: string): Promise<BackupTarget> {
     },
     [Symbol.dispose]() {},
   };
+}
+
+async function sizeOf(file: string): Promise<number | undefined> {
+  const found = await stat(file).catch((error: unknown) => {
+    if (isMissing(error)) return undefined;
+    throw error;
+  });
+  return found?.size;
 }
 
 async function writeWhole(path: string, content: Readable): Promise<void> {

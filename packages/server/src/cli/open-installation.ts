@@ -25,7 +25,10 @@ import { type Meter, noMeter } from "../lib/meter.ts";
 import { noTracer, type Tracer } from "../lib/tracer.ts";
 
 /** The settings that say where an installation is and how it begins. */
-export type InstallationSettings = Pick<Config, "databaseUrl" | "databasePoolSize" | "dataDir" | "baseUrl" | "orgName" | "secretsKey"> &
+export type InstallationSettings = Pick<
+  Config,
+  "databaseUrl" | "databasePoolSize" | "dataDir" | "baseUrl" | "orgName" | "secretsKey" | "walArchive"
+> &
   BlobSettings;
 
 export interface InstallationOptions {
@@ -75,7 +78,7 @@ export async function openInstallation(settings: InstallationSettings, options: 
   const store = stack.use(
     await openDatabase({
       ...{ url, dataDir, log, isForBulk: use === "bulk", mustExist: !isServer, keepsSchema: use === "inspection" },
-      ...{ meter, tracer, ...pools },
+      ...{ meter, tracer, ...pools, keepsWal: isServer && settings.walArchive !== "" },
     }),
   );
   const grants =

@@ -21,6 +21,8 @@ export interface StoreOptions {
   readonly keepsSchema?: boolean;
   /** SQLite: use more memory, for a process that writes in bulk. */
   readonly isForBulk?: boolean;
+  /** SQLite: leave checkpoints to the archiver of the write-ahead log. */
+  readonly keepsWal?: boolean;
   /** PostgreSQL: maximum number of open connections, per pool. */
   readonly readers?: number;
   readonly writers?: number;

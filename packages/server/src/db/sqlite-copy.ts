@@ -5,24 +5,30 @@ import { createPrivateFile } from "./private-file.ts";
 /** Pages of 4 KiB per step. The event loop runs between two steps. */
 const PAGES_PER_STEP = 2000;
 
-/**
- * Writes a consistent copy of the database to a new file. A read transaction pins the state that is copied: without it,
- * each write of the server would make the copy begin again.
- * @param onProgress receives the copied part, from 0 to 1
- */
-export async function copySqlite(from: string, to: string, onProgress: (part: number) => void): Promise<void> {
-  createPrivateFile(to);
-  const database = new DatabaseSync(from, { readOnly: true, timeout: 5000 });
-  try {
-    database.exec("begin");
-    database.prepare("select count(*) from sqlite_schema").get();
-    await backup(database, to, {
-      rate: PAGES_PER_STEP,
-      progress: ({ remainingPages, totalPages }) => onProgress(totalPages === 0 ? 1 : 1 - remainingPages / totalPages),
-    });
-  } finally {
-    database.close();
-  }
+/** A state of the database, pinned by a read transaction: without it, each write would make a copy begin again. */
+export interface PinnedSqlite extends Disposable {
+  /**
+   * Writes the state to a new file.
+   * @param onProgress receives the copied part, from 0 to 1
+   */
+  copyTo(path: string, onProgress: (part: number) => void): Promise<void>;
+}
+
+/** Pins the present state. */
+export function pinSqlite(path: string): PinnedSqlite {
+  const database = new DatabaseSync(path, { readOnly: true, timeout: 5000 });
+  database.exec("begin");
+  database.prepare("select count(*) from sqlite_schema").get();
+  return {
+    async copyTo(to, onProgress) {
+      createPrivateFile(to);
+      await backup(database, to, {
+        rate: PAGES_PER_STEP,
+        progress: ({ remainingPages, totalPages }) => onProgress(totalPages === 0 ? 1 : 1 - remainingPages / totalPages),
+      });
+    },
+    [Symbol.dispose]: () => database.close(),
+  };
 }
 
 /** The problems that SQLite finds in a file: damaged pages and rows that refer to missing rows. */

@@ -37,8 +37,11 @@ export class SqliteWriter implements AsyncDisposable {
   readonly #observation: Observation;
   readonly #health = new WriteHealth();
   #queue: Job[] = [];
+  readonly #exclusive: (() => Promise<void>)[] = [];
   #pump: Promise<void> | undefined;
   #isClosed = false;
+  /** Is called after each commit. */
+  onCommit: () => void = () => {};
 
   /** Takes ownership of the connection. */
   constructor(connection: SqliteConnection, log: Log, observation: Observation) {
@@ -72,12 +75,22 @@ export class SqliteWriter implements AsyncDisposable {
     return this.transaction(async () => this.#exec(sql));
   }
 
+  /** Runs work between two transactions. */
+  exclusively<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#isClosed) return Promise.reject(unavailable("the server is shutting down"));
+    return new Promise<T>((resolve, reject) => {
+      this.#exclusive.push(() => work().then(resolve, reject));
+      this.#pump ??= this.#run();
+    });
+  }
+
   async #run(): Promise<void> {
     try {
-      while (this.#queue.length > 0) {
+      while (this.#queue.length + this.#exclusive.length > 0) {
         // Lets all requests that have already arrived join the group; otherwise the first would always commit alone.
         await nextTurn();
-        await this.#commitGroup();
+        await this.#exclusive.shift()?.();
+        if (this.#queue.length > 0) await this.#commitGroup();
       }
     } finally {
       this.#pump = undefined;
@@ -100,6 +113,7 @@ export class SqliteWriter implements AsyncDisposable {
       return;
     }
     this.#health.succeeded();
+    this.onCommit();
     for (const { job, attempt, outcome } of group) {
       if ("error" in outcome) {
         this.#health.failed(outcome.error);

@@ -16,6 +16,7 @@ import { createPrivateFile } from "./private-file.ts";
 import { isBusy, SqliteConnection } from "./sqlite-connection.ts";
 import { SqliteWriter } from "./sqlite-writer.ts";
 import type { DatabaseUsage, FreePages, ReadDb, Store } from "./store.ts";
+import { createWalControl, type WalControl } from "./wal-control.ts";
 
 const MAX_SNAPSHOTS = 4;
 const OPEN_TIMEOUT_MS = 5000;
@@ -32,17 +33,22 @@ const MAX_WAL_BYTES = 64 * 1024 * 1024;
 export async function openSqlite(
   path: string,
   log: Log,
-  { isForBulk = false, meter = noMeter, tracer = noTracer }: SqliteOptions = {},
+  { isForBulk = false, keepsWal = false, meter = noMeter, tracer = noTracer }: SqliteOptions = {},
 ): Promise<Store> {
   createFile(path);
   const observation = createObservation({ meter, tracer, dialect: sqliteDialect });
-  const writer = new SqliteWriter(await openForWriting(path, isForBulk), log, observation);
+  const connection = await openForWriting(path, isForBulk);
+  if (keepsWal) connection.database.exec("pragma wal_autocheckpoint = 0");
+  const writer = new SqliteWriter(connection, log, observation);
   const open = (cacheKib: number) => new SqliteConnection({ path, readOnly: true, cacheKib });
-  return new SqliteStore({ path, writer, observation, reader: open(16 * 1024), openSnapshot: () => open(2 * 1024) });
+  const wal = keepsWal ? createWalControl({ path, connection, writer, pin: open(64) }) : undefined;
+  return new SqliteStore({ path, writer, observation, wal, reader: open(16 * 1024), openSnapshot: () => open(2 * 1024) });
 }
 
 export interface SqliteOptions {
   readonly isForBulk?: boolean | undefined;
+  /** Leaves checkpoints to the caller, who archives the write-ahead log. */
+  readonly keepsWal?: boolean | undefined;
   readonly meter?: Meter | undefined;
   readonly tracer?: Tracer | undefined;
 }
@@ -85,6 +91,7 @@ interface SqliteParts {
   readonly writer: SqliteWriter;
   readonly reader: SqliteConnection;
   readonly observation: Observation;
+  readonly wal: (WalControl & Disposable) | undefined;
   openSnapshot(): SqliteConnection;
 }
 
@@ -155,6 +162,10 @@ class SqliteStore implements Store {
     };
   }
 
+  get wal(): WalControl | undefined {
+    return this.#parts.wal;
+  }
+
   async usage(): Promise<DatabaseUsage> {
     const wal = await stat(`${this.#parts.path}-wal`).catch(() => undefined);
     const bytes = this.#pragma("page_count") * this.#pragma("page_size");
@@ -170,12 +181,16 @@ class SqliteStore implements Store {
     await this.#writer.probe();
   }
 
-  /** Finishes pending work. The writer closes last: the last connection merges the write-ahead log into the file. */
+  /**
+   * Finishes pending work. The writer closes last: the last connection merges the write-ahead log into the file. A log that
+   * is archived stays, because then a connection that cannot write closes last.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     await Promise.allSettled([this.#writer.finish(), ...this.#running]);
     for (const connection of this.#idle) connection[Symbol.dispose]();
     this.#reader[Symbol.dispose]();
     await this.#writer[Symbol.asyncDispose]();
+    this.#parts.wal?.[Symbol.dispose]();
   }
 }

@@ -6,6 +6,7 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import type { Kysely, QueryExecutorProvider } from "kysely";
 import type { Dialect } from "./dialect.ts";
 import type { Schema } from "./schema.ts";
+import type { WalControl } from "./wal-control.ts";
 
 export interface ReadDb extends QueryExecutorProvider, Pick<Kysely<Schema>, "selectFrom" | "selectNoFrom" | "with" | "fn"> {
   readonly dialect: Dialect;
@@ -63,6 +64,8 @@ export interface Store extends AsyncDisposable {
   usage(): Promise<DatabaseUsage>;
   /** Undefined for a database that manages its files itself, and for an SQLite file that cannot shrink. */
   readonly freePages?: FreePages | undefined;
+  /** Only for an SQLite file whose write-ahead log is archived. */
+  readonly wal?: WalControl | undefined;
 }
 
 export interface DatabaseUsage {

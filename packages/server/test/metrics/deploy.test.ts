@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { parser } from "@prometheus-io/lezer-promql";
 import { parse } from "yaml";
 import { startServer, storeNames } from "../harness/harness.ts";
+import { type Settings, temporaryFolder } from "../harness/holtd.ts";
 import { metricsAddress, namesIn } from "../harness/metrics.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
@@ -57,7 +58,9 @@ test("dashboard and alert rules name only metrics that a server has", async () =
   const known = new Set(OF_PROMETHEUS);
   for (const store of storeNames) {
     const metrics = await metricsAddress();
-    await using _server = await startServer({ store, env: { HOLT_METRICS_LISTEN: metrics.listen } });
+    await using folder = await temporaryFolder();
+    const archive: Settings = store === "sqlite" ? { HOLT_WAL_ARCHIVE: folder.path } : {};
+    await using _server = await startServer({ store, env: { HOLT_METRICS_LISTEN: metrics.listen, ...archive } });
     for (const name of namesIn(await metrics.scrape())) known.add(name);
   }
   const unknown = [...alertQueries, ...panelQueries].flatMap((query) =>

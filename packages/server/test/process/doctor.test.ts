@@ -1,7 +1,7 @@
 /** Tests `holtd doctor`: what it finds wrong, with the remedy, and that a good installation has no problems. */
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
-import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdir, writeFile } from "node:fs/promises";
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -16,6 +16,7 @@ import { freePort } from "../harness/free-port.ts";
 import { startServer, storeNames, type TestServer } from "../harness/harness.ts";
 import { runHoltd, type Settings, startHoltd, temporaryFolder } from "../harness/holtd.ts";
 import { createDatabase } from "../harness/postgres.ts";
+import { until } from "../harness/wait.ts";
 
 /** Findings about the machine of the test. The test database has small settings, and its disk may be full. */
 const OF_THE_MACHINE = /^disk|data checksums|fsync|full_page_writes|synchronous_commit|max_connections/;
@@ -102,6 +103,23 @@ describe("holtd doctor", () => {
     has("dns: issuer.invalid of an issuer of HOLT_USER_ISSUERS does not resolve");
     has("base URL: the server listens on 0.0.0.0, but HOLT_BASE_URL is http://127.0.0.1:1");
     has("base URL: the server cannot be reached under its base URL http://127.0.0.1:1");
+  });
+
+  test("an archive of the write-ahead log without the latest changes, or without a base, is reported", async () => {
+    await using folder = await temporaryFolder();
+    const archive = { HOLT_WAL_ARCHIVE: join(folder.path, "archive") };
+    await using server = await startServer({ env: archive });
+    const settings = settingsOf(server);
+    await until(async () => (await linesFor({ ...settings, ...archive })).length === 0);
+    const [line = "", ...others] = await linesFor({ ...settings, HOLT_WAL_ARCHIVE: join(folder.path, "other") });
+    assert.match(line, /^archive: .*other has no copy of the database/);
+    assert.deepEqual(others, []);
+    await cp(archive.HOLT_WAL_ARCHIVE, join(folder.path, "copy"), { recursive: true });
+    using database = new DatabaseSync(join(server.dataDir, "holt.db"), { timeout: 5000 });
+    database.exec("create table added (id integer)");
+    const [late = "", ...more] = await linesFor({ ...settings, HOLT_WAL_ARCHIVE: join(folder.path, "copy") });
+    assert.match(late, /^archive: .*copy lacks the latest changes/);
+    assert.deepEqual(more, []);
   });
 
   test("a database that cannot be reached is reported without its password", async () => {

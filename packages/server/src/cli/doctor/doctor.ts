@@ -4,16 +4,18 @@ import { checkCertificate } from "./check-certificate.ts";
 import { checkDatabase } from "./check-database.ts";
 import { checkDisk, checkPermissions } from "./check-machine.ts";
 import { checkNames } from "./check-names.ts";
+import { checkWalArchive } from "./check-wal-archive.ts";
 import { checkWay } from "./check-way.ts";
 import type { Problem } from "./problem.ts";
 
-const CHECKS = [checkDisk, checkPermissions, checkDatabase, checkCertificate, checkNames, checkWay];
+const CHECKS = [checkDisk, checkPermissions, checkDatabase, checkWalArchive, checkCertificate, checkNames, checkWay];
 
 /** Prints one line per problem, with its remedy. @returns the exit status: 1 if there are problems */
 export async function runDoctor(config: Config): Promise<number> {
   const problems = await findProblems(config);
   for (const { check, problem, remedy } of problems) console.log(`${check}: ${oneLine(problem)}. Remedy: ${oneLine(remedy)}.`);
-  if (problems.length === 0) console.log("No problems found: clock, disk, permissions, database, certificate, DNS, base URL and proxy.");
+  if (problems.length === 0)
+    console.log("No problems found: clock, disk, permissions, database, archive, certificate, DNS, base URL and proxy.");
   return problems.length === 0 ? 0 : 1;
 }
 

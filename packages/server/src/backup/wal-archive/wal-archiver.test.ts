@@ -1,0 +1,233 @@
+/** The archive of a write-ahead log: exact states, restarts, gaps, damage and retention. */
+import assert from "node:assert/strict";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { test } from "node:test";
+import { sql } from "kysely";
+import { createManualClock, type ManualClock } from "../../../test/harness/manual-clock.ts";
+import { until } from "../../../test/harness/wait.ts";
+import { openSqlite } from "../../db/sqlite.ts";
+import { problemsOfSqlite } from "../../db/sqlite-copy.ts";
+import type { Store } from "../../db/store.ts";
+import { createLog } from "../../lib/log.ts";
+import { openFolderTarget } from "../folder-target.ts";
+import type { BackupTarget } from "../target.ts";
+import { listBases, listSegments, segmentPath } from "./archive-form.ts";
+import { readArchiveState } from "./archive-state.ts";
+import { planRestore, restoreDatabase } from "./restore-point.ts";
+import { WalArchiver, type WalArchiverOptions } from "./wal-archiver.ts";
+
+const log = createLog("silent");
+const SECOND_MS = 1000;
+const HOUR_MS = 3_600_000;
+
+interface Place extends AsyncDisposable {
+  readonly folder: string;
+  readonly path: string;
+  readonly clock: ManualClock;
+  readonly target: BackupTarget;
+}
+
+async function createPlace(): Promise<Place> {
+  const folder = await mkdtemp(join(tmpdir(), "holt-wal-"));
+  const target = await openFolderTarget(join(folder, "archive"));
+  const path = join(folder, "holt.db");
+  return { folder, path, clock: createManualClock(), target, [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
+}
+
+interface Running extends AsyncDisposable {
+  readonly store: Store;
+  readonly archiver: WalArchiver;
+}
+
+async function run(place: Place, options: Partial<WalArchiverOptions> = {}): Promise<Running> {
+  const { folder: dataDir, path, clock, target } = place;
+  await using stack = new AsyncDisposableStack();
+  const store = stack.use(await openSqlite(path, log, { keepsWal: true }));
+  const { wal } = store;
+  assert.ok(wal);
+  await write(store, "create table if not exists note (id integer primary key, text text)");
+  const common = { target, wal, dataDir, clock, log, version: "0", schema: 1, retentionMs: 1000 * HOUR_MS };
+  const archiver = stack.use(await WalArchiver.start({ ...common, ...options }));
+  const owned = stack.move();
+  return { store, archiver, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+async function write(store: Store, statement: string): Promise<void> {
+  await store.transaction((db) => sql.raw(statement).execute(db));
+}
+
+async function insert(store: Store, rows: number): Promise<void> {
+  for (let i = 0; i < rows; i++) await write(store, "insert into note (text) values (hex(randomblob(3000)))");
+}
+
+/** Everything is in the archive, and a base. */
+async function archived({ target, path }: Place, { archiver }: Running): Promise<void> {
+  await until(async () => archiver.baseSeconds() !== undefined && (await readArchiveState(target, path)).isCurrent);
+}
+
+function rowsOf(path: string): unknown[] {
+  using database = new DatabaseSync(path, { readOnly: true });
+  return database.prepare("select id, text from note order by id").all();
+}
+
+async function restoredRows({ target, folder }: Place, at: number): Promise<unknown[]> {
+  const path = join(folder, "restored.db");
+  await restoreDatabase(target, await planRestore(target, at), path, () => {});
+  assert.deepEqual(problemsOfSqlite(path), []);
+  const rows = rowsOf(path);
+  await rm(path);
+  return rows;
+}
+
+test("a database over several write-ahead logs restores to exactly the state of each moment", async () => {
+  await using place = await createPlace();
+  const { clock, path } = place;
+  const moments: { time: number; rows: unknown[] }[] = [];
+  await using running = await run(place, { baseEveryMs: 3 * SECOND_MS });
+  for (let i = 0; i < 6; i++) {
+    clock.advance(SECOND_MS);
+    await insert(running.store, 150);
+    if (i === 3) await write(running.store, "delete from note where id % 3 = 0");
+    if (i === 4) await write(running.store, "update note set text = text || 'x'");
+    await archived(place, running);
+    moments.push({ time: clock.now().getTime(), rows: rowsOf(path) });
+  }
+  const sequences = new Set((await listSegments(place.target)).map(({ chain }) => chain));
+  assert.equal(sequences.size, 1);
+  assert.ok((await listBases(place.target)).length > 1);
+  const [first] = moments;
+  for (const { time, rows } of moments) {
+    assert.deepEqual(await restoredRows(place, time), rows);
+    assert.deepEqual(await restoredRows(place, time + SECOND_MS - 1), rows);
+  }
+  await assert.rejects(planRestore(place.target, (first?.time ?? 0) - 2 * SECOND_MS), /the archive begins at/);
+  using database = new DatabaseSync(path, { readOnly: true });
+  const size = (await readFile(`${path}-wal`)).length;
+  assert.ok(size < 20_000_000, "the log is begun anew");
+  database.close();
+});
+
+test("a server continues the archive of its last run, and takes a new base after another program wrote", async () => {
+  await using place = await createPlace();
+  for (let round = 0; round < 3; round++) {
+    await using running = await run(place);
+    await insert(running.store, 400);
+    await archived(place, running);
+  }
+  assert.equal((await listBases(place.target)).length, 1);
+  assert.deepEqual(await restoredRows(place, Number.MAX_SAFE_INTEGER), rowsOf(place.path));
+  {
+    using database = new DatabaseSync(place.path);
+    database.exec("insert into note (text) values ('of another program'); pragma wal_checkpoint(truncate)");
+  }
+  place.clock.advance(SECOND_MS);
+  await using running = await run(place);
+  await until(async () => (await listBases(place.target)).length === 2);
+  await insert(running.store, 1);
+  await archived(place, running);
+  assert.deepEqual(await restoredRows(place, Number.MAX_SAFE_INTEGER), rowsOf(place.path));
+});
+
+test("writes of another process beside the server are archived", async () => {
+  await using place = await createPlace();
+  await using running = await run(place);
+  for (let round = 0; round < 4; round++) {
+    await insert(running.store, 100);
+    using database = new DatabaseSync(place.path);
+    database.exec("insert into note (text) values ('of another process'); pragma wal_checkpoint(truncate)");
+  }
+  await archived(place, running);
+  assert.equal((await listBases(place.target)).length, 1);
+  assert.deepEqual(await restoredRows(place, Number.MAX_SAFE_INTEGER), rowsOf(place.path));
+});
+
+test("while the archive cannot be reached, the server writes, gives up a log that is too large, and takes a new base later", async () => {
+  await using place = await createPlace();
+  let isReachable = true;
+  const target: BackupTarget = {
+    ...place.target,
+    write: async (path, content) => {
+      if (isReachable) return place.target.write(path, content);
+      content.destroy();
+      throw new Error("unreachable");
+    },
+  };
+  await using running = await run(place, { target, maxWalBytes: 2_000_000 });
+  await insert(running.store, 10);
+  await archived(place, running);
+  const before = rowsOf(place.path);
+  isReachable = false;
+  place.clock.advance(SECOND_MS);
+  await insert(running.store, 1000);
+  place.clock.advance(SECOND_MS);
+  assert.ok(running.archiver.lagSeconds() >= 1);
+  await until(() => running.archiver.baseSeconds() === undefined);
+  assert.ok(running.archiver.failures > 0);
+  isReachable = true;
+  place.clock.advance(SECOND_MS);
+  await archived(place, running);
+  assert.deepEqual(await restoredRows(place, Number.MAX_SAFE_INTEGER), rowsOf(place.path));
+  const [, later] = await listBases(place.target);
+  const plan = await planRestore(place.target, (later?.time ?? 0) - 1);
+  assert.equal(plan.gapUntil, later?.time);
+  assert.deepEqual(await restoredRows(place, (later?.time ?? 0) - 1), before);
+});
+
+test("a damaged segment and a missing one are named, with the time that can be restored", async () => {
+  await using place = await createPlace();
+  {
+    await using running = await run(place);
+    for (let i = 0; i < 4; i++) {
+      place.clock.advance(SECOND_MS);
+      await insert(running.store, 2);
+      await archived(place, running);
+    }
+  }
+  const segments = await listSegments(place.target);
+  const damaged = segments.at(-2);
+  assert.ok(damaged);
+  const path = segmentPath(damaged);
+  const file = join(place.folder, "archive", path);
+  const bytes = await readFile(file);
+  await writeFile(file, Buffer.from(bytes).fill(0, bytes.length - 10));
+  const error = await restoredRows(place, Number.MAX_SAFE_INTEGER).catch((cause: Error) => cause);
+  assert.ok(error instanceof Error);
+  assert.ok(error.message.startsWith(`the segment ${path} of the archive is damaged; the time `), error.message);
+  const time = Date.parse(/the time (\S+) can/.exec(error.message)?.[1] ?? "");
+  assert.ok((await restoredRows(place, time)).length > 0);
+  await rm(file);
+  await assert.rejects(
+    planRestore(place.target, Number.MAX_SAFE_INTEGER),
+    new RegExp(`segment ${path.replace(/-\d+$/, "")} of the archive is missing`),
+  );
+  assert.deepEqual(
+    (await readdir(place.folder)).filter((name) => name.endsWith(".restoring")),
+    [],
+    "a failed restore leaves nothing",
+  );
+});
+
+test("the archive keeps what restores within the retention need, and no more", async () => {
+  await using place = await createPlace();
+  const { clock, target } = place;
+  await using running = await run(place, { baseEveryMs: HOUR_MS, retentionMs: 3 * HOUR_MS });
+  const states: { time: number; rows: unknown[] }[] = [];
+  for (let hour = 0; hour < 8; hour++) {
+    await insert(running.store, 3);
+    await until(
+      async () =>
+        (running.archiver.baseSeconds() ?? 0) * 1000 >= clock.now().getTime() && (await readArchiveState(target, place.path)).isCurrent,
+    );
+    states.push({ time: clock.now().getTime(), rows: rowsOf(place.path) });
+    clock.advance(HOUR_MS);
+  }
+  await until(async () => (await listBases(target)).length <= 5);
+  const [oldest] = await listBases(target);
+  const now = clock.now().getTime();
+  assert.ok(oldest && oldest.time <= now - 3 * HOUR_MS);
+  assert.ok((await listSegments(target)).every(({ number }) => number >= oldest.nextSegment));
+  for (const { time, rows } of states) if (time >= now - 3 * HOUR_MS) assert.deepEqual(await restoredRows(place, time), rows);
+});

@@ -1,0 +1,104 @@
+/** Follows the write-ahead log of a server: which transactions it has, since when, and which of them are archived. */
+import type { FileHandle } from "node:fs/promises";
+import { findLastCommit, frameBytes, readFrames, readWalHeader, type WalHeader, type WalPosition } from "../../db/wal-file.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Commit, Segment } from "./archive-form.ts";
+
+/** The log is not the one that was read before, so that frames may be lost. */
+export class LogReplaced extends Error {
+  override readonly message = "another process has replaced the write-ahead log";
+}
+
+export class WalReader {
+  readonly #file: FileHandle;
+  readonly #clock: Clock;
+  #header: WalHeader;
+  /** After the last transaction that was seen. */
+  #seen: WalPosition;
+  #taken: WalPosition;
+  /** Transactions after `#taken`. */
+  #commits: Commit[] = [];
+  #latestTime = 0;
+
+  /** @param position in the log of the header */
+  constructor(file: FileHandle, clock: Clock, start: { readonly header: WalHeader; readonly position: WalPosition }) {
+    this.#file = file;
+    this.#clock = clock;
+    this.#header = start.header;
+    this.#seen = start.position;
+    this.#taken = start.position;
+  }
+
+  /** Begins after the last transaction of the log. */
+  static async atEnd(file: FileHandle, clock: Clock, header: WalHeader): Promise<WalReader> {
+    return new WalReader(file, clock, { header, position: await findLastCommit(file, header, header.start) });
+  }
+
+  get header(): WalHeader {
+    return this.#header;
+  }
+
+  get seen(): WalPosition {
+    return this.#seen;
+  }
+
+  /** Of the oldest transaction that was not taken. */
+  get oldestTime(): number | undefined {
+    return this.#commits[0]?.time;
+  }
+
+  get untakenBytes(): number {
+    return (this.#seen.frame - this.#taken.frame) * frameBytes(this.#header);
+  }
+
+  get bytes(): number {
+    return this.#seen.frame * frameBytes(this.#header);
+  }
+
+  /** The time of the clock, but never before an earlier one. */
+  now(): number {
+    this.#latestTime = Math.max(this.#latestTime, this.#clock.now().getTime());
+    return this.#latestTime;
+  }
+
+  /** Looks for new transactions. @throws LogReplaced */
+  async look(): Promise<void> {
+    const header = await readWalHeader(this.#file);
+    if (header?.start.salt !== this.#seen.salt) throw new LogReplaced();
+    const from = this.#seen;
+    const last = await findLastCommit(this.#file, header, from);
+    // A concurrent look may have been faster.
+    if (last.frame <= this.#seen.frame || last.salt !== this.#seen.salt) return;
+    this.#seen = last;
+    this.#commits.push({ frame: last.frame, time: this.now() });
+  }
+
+  /** The next frames that were not taken; undefined if there are none. They are taken once `taken` is called with them. */
+  async next(maxBytes: number): Promise<Segment | undefined> {
+    const size = frameBytes(this.#header);
+    const from = this.#taken;
+    const last = Math.min(this.#seen.frame, from.frame + Math.max(1, Math.floor(maxBytes / size)));
+    if (last === from.frame) return undefined;
+    const commits = this.#commits.filter(({ frame }) => frame <= last);
+    const frames = await readFrames(this.#file, this.#header, from.frame, last);
+    const sums = frames.length - size + 16;
+    const to = { salt: from.salt, frame: last, checksum: [frames.readUInt32BE(sums), frames.readUInt32BE(sums + 4)] as const };
+    const { pageSize, sequence } = this.#header;
+    return { pageSize, sequence, from, to, commits, frames };
+  }
+
+  taken({ to }: Segment): void {
+    this.#taken = to;
+    this.#commits = this.#commits.filter(({ frame }) => frame > to.frame);
+  }
+
+  /** Continues with the log that replaced this one. @throws LogReplaced if it is not the next one */
+  async follow(): Promise<void> {
+    const header = await readWalHeader(this.#file);
+    if (header === undefined || header.sequence !== this.#header.sequence + 1) throw new LogReplaced();
+    this.#header = header;
+    this.#seen = header.start;
+    this.#taken = header.start;
+    this.#commits = [];
+  }
+}

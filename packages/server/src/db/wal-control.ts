@@ -1,0 +1,86 @@
+/**
+ * Keeps the write-ahead log of an SQLite file until its frames are archived. A reader that never ends keeps all
+ * processes from beginning the log anew; only `checkpoint` does that.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { isBusy, type SqliteConnection } from "./sqlite-connection.ts";
+import type { SqliteWriter } from "./sqlite-writer.ts";
+
+const MAX_TRIES = 100;
+const PAUSE_MS = 20;
+
+export interface WalControl {
+  /** Path of the database. */
+  readonly path: string;
+  /** Is called after commits of this process. It must not throw. */
+  onCommit: () => void;
+  /** Runs work while no transaction of this process is under way. Other processes may write meanwhile. */
+  exclusively<T>(work: (wal: ExclusiveWal) => Promise<T>): Promise<T>;
+}
+
+export interface ExclusiveWal {
+  /**
+   * Copies the whole log into the database, so that the next write begins a new one.
+   * @returns the number of its frames; undefined if readers still need the log
+   */
+  checkpoint(): Promise<number | undefined>;
+  /** Writes a page, so that a log exists, and keeps this log. */
+  begin(): Promise<void>;
+}
+
+export interface WalControlParts {
+  readonly path: string;
+  readonly connection: SqliteConnection;
+  readonly writer: SqliteWriter;
+  /** A connection that reads only, so that it leaves the log as it is when it is closed last. */
+  readonly pin: SqliteConnection;
+}
+
+export function createWalControl({ path, connection, writer, pin }: WalControlParts): WalControl & Disposable {
+  const release = (): void => {
+    if (pin.database.isTransaction) pin.database.exec("rollback");
+  };
+  const hold = (): void => {
+    release();
+    pin.database.exec("begin");
+    pin.database.prepare("select count(*) from sqlite_schema").get();
+  };
+  const exclusive: ExclusiveWal = {
+    async checkpoint() {
+      release();
+      const row = connection.database.prepare("pragma wal_checkpoint(restart)").get();
+      const { busy, log, checkpointed } = row as { busy: number; log: number; checkpointed: number };
+      if (busy === 0) return log;
+      // A reader that begins when all frames are copied does not keep the log.
+      if (checkpointed === log) await writePage(connection);
+      hold();
+      return undefined;
+    },
+    async begin() {
+      await writePage(connection);
+      hold();
+    },
+  };
+  hold();
+  const control: WalControl & Disposable = {
+    path,
+    onCommit: () => {},
+    exclusively: (work) => writer.exclusively(() => work(exclusive)),
+    [Symbol.dispose]: () => pin[Symbol.dispose](),
+  };
+  writer.onCommit = () => control.onCommit();
+  return control;
+}
+
+/** Stores a number again that has not changed, and waits for other processes that write. */
+async function writePage({ database }: SqliteConnection): Promise<void> {
+  const { user_version: version } = database.prepare("pragma user_version").get() as { user_version: number };
+  for (let tries = 1; ; tries++) {
+    try {
+      return database.exec(`pragma user_version = ${version}`);
+    } catch (error) {
+      if (!isBusy(error) || tries === MAX_TRIES) throw error;
+    }
+    await sleep(PAUSE_MS);
+  }
+}

@@ -1,0 +1,148 @@
+/**
+ * Reads the write-ahead log of an SQLite file: its header, its frames and their checksums.
+ * The format: https://www.sqlite.org/fileformat2.html#the_write_ahead_log
+ */
+import { type FileHandle, open } from "node:fs/promises";
+
+const HEADER_BYTES = 32;
+export const FRAME_HEADER_BYTES = 24;
+/** Checksums over little-endian words, which SQLite uses on all machines that Node runs on. */
+const MAGIC = 0x377f0682;
+const CHUNK_BYTES = 1024 * 1024;
+
+/** The two running sums of a checksum. */
+export type Checksum = readonly [number, number];
+
+/** A place in a log, after a frame. */
+export interface WalPosition {
+  /** Identifies the log: its two salts in hexadecimal digits. They change when SQLite begins a new one. */
+  readonly salt: string;
+  /** Number of frames before it. */
+  readonly frame: number;
+  readonly checksum: Checksum;
+}
+
+export interface WalHeader {
+  readonly pageSize: number;
+  /** Counts the logs since the file was created. */
+  readonly sequence: number;
+  readonly start: WalPosition;
+}
+
+/** One page of a transaction. */
+export interface WalFrame {
+  readonly page: number;
+  /** Number of pages of the database after the transaction; 0 unless this is its last frame. */
+  readonly commitPages: number;
+  readonly bytes: Uint8Array;
+}
+
+export class DamagedFrame extends Error {}
+
+/** @param bytes a multiple of 8, at an offset that is a multiple of 4 */
+export function addToChecksum([first, second]: Checksum, bytes: Uint8Array): Checksum {
+  const words = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
+  let a = first | 0;
+  let b = second | 0;
+  for (let i = 0; i < words.length; i += 2) {
+    a = (a + words[i]! + b) | 0;
+    b = (b + words[i + 1]! + a) | 0;
+  }
+  return [a >>> 0, b >>> 0];
+}
+
+/** Undefined while there is no log, or none with a valid header. */
+export async function readWalHeader(file: FileHandle): Promise<WalHeader | undefined> {
+  const bytes = Buffer.alloc(HEADER_BYTES);
+  const { bytesRead } = await file.read(bytes, 0, HEADER_BYTES, 0);
+  if (bytesRead < HEADER_BYTES || bytes.readUInt32BE(0) !== MAGIC) return undefined;
+  const aligned = Buffer.allocUnsafeSlow(HEADER_BYTES - 8);
+  bytes.copy(aligned, 0, 0, HEADER_BYTES - 8);
+  const checksum = addToChecksum([0, 0], aligned);
+  if (checksum[0] !== bytes.readUInt32BE(24) || checksum[1] !== bytes.readUInt32BE(28)) return undefined;
+  const start = { salt: bytes.toString("hex", 16, 24), frame: 0, checksum };
+  return { pageSize: bytes.readUInt32BE(8), sequence: bytes.readUInt32BE(12), start };
+}
+
+/** Opens the log of a database; undefined if there is none. SQLite holds no locks on this file, so it may be closed. */
+export async function openWal(database: string): Promise<FileHandle | undefined> {
+  return open(`${database}-wal`, "r").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+}
+
+export function frameBytes({ pageSize }: Pick<WalHeader, "pageSize">): number {
+  return FRAME_HEADER_BYTES + pageSize;
+}
+
+function offsetOf(header: Pick<WalHeader, "pageSize">, frame: number): number {
+  return HEADER_BYTES + (frame - 1) * frameBytes(header);
+}
+
+/** Whether the log still has the frame at this position. */
+export async function hasPosition(file: FileHandle, header: WalHeader, position: WalPosition): Promise<boolean> {
+  if (position.salt !== header.start.salt) return false;
+  if (position.frame === 0) return true;
+  const bytes = Buffer.alloc(FRAME_HEADER_BYTES);
+  const { bytesRead } = await file.read(bytes, 0, FRAME_HEADER_BYTES, offsetOf(header, position.frame));
+  return (
+    bytesRead === FRAME_HEADER_BYTES &&
+    bytes.toString("hex", 8, 16) === position.salt &&
+    bytes.readUInt32BE(16) === position.checksum[0] &&
+    bytes.readUInt32BE(20) === position.checksum[1]
+  );
+}
+
+/** Reads the bytes of the frames after one position up to another one. */
+export async function readFrames(file: FileHandle, header: Pick<WalHeader, "pageSize">, from: number, to: number): Promise<Buffer> {
+  const bytes = Buffer.allocUnsafeSlow((to - from) * frameBytes(header));
+  const { bytesRead } = await file.read(bytes, 0, bytes.length, offsetOf(header, from + 1));
+  if (bytesRead !== bytes.length) throw new Error("the write-ahead log is shorter than it was");
+  return bytes;
+}
+
+/** @returns the position after the last transaction that is complete; `from` if none was added */
+export async function findLastCommit(file: FileHandle, header: WalHeader, from: WalPosition): Promise<WalPosition> {
+  const size = frameBytes(header);
+  const chunk = Buffer.allocUnsafeSlow(Math.max(1, Math.floor(CHUNK_BYTES / size)) * size);
+  let last = from;
+  let at = from;
+  for (;;) {
+    const { bytesRead } = await file.read(chunk, 0, chunk.length, offsetOf(header, at.frame + 1));
+    const count = Math.floor(bytesRead / size);
+    for (let i = 0; i < count; i++) {
+      const next = nextPosition(at, chunk.subarray(i * size, (i + 1) * size));
+      if (next === undefined) return last;
+      at = next;
+      if (chunk.readUInt32BE(i * size + 4) !== 0) last = at;
+    }
+    if (count * size < chunk.length) return last;
+  }
+}
+
+/** Undefined if the frame does not follow this position. */
+function nextPosition({ salt, frame, checksum }: WalPosition, bytes: Buffer): WalPosition | undefined {
+  if (bytes.toString("hex", 8, 16) !== salt) return undefined;
+  const sum = addToChecksum(addToChecksum(checksum, bytes.subarray(0, 8)), bytes.subarray(FRAME_HEADER_BYTES));
+  if (sum[0] !== bytes.readUInt32BE(16) || sum[1] !== bytes.readUInt32BE(20)) return undefined;
+  return { salt, frame: frame + 1, checksum: sum };
+}
+
+/** The frames in bytes of a log that follow a position. @throws DamagedFrame */
+export function* framesIn(
+  bytes: Buffer,
+  { pageSize }: Pick<WalHeader, "pageSize">,
+  after: WalPosition,
+): Generator<WalFrame & { readonly position: WalPosition }> {
+  const size = FRAME_HEADER_BYTES + pageSize;
+  if (bytes.length % size !== 0) throw new DamagedFrame();
+  let position = after;
+  for (let at = 0; at < bytes.length; at += size) {
+    const frame = bytes.subarray(at, at + size);
+    const next = nextPosition(position, frame);
+    if (next === undefined) throw new DamagedFrame();
+    position = next;
+    yield { page: frame.readUInt32BE(0), commitPages: frame.readUInt32BE(4), bytes: frame.subarray(FRAME_HEADER_BYTES), position };
+  }
+}
