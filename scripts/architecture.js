@@ -17,7 +17,12 @@ export const folders = [
   { folder: "audit", rung: 3, kind: "platform", holds: "appends the audit entry of a change to its transaction" },
   { folder: "archives", rung: 3, kind: "platform", holds: "zip and tar readers and one policy of limits" },
   { folder: "outbox", rung: 4, kind: "platform", holds: "appends the event of a write to its transaction" },
-  { folder: "backup", rung: 4, kind: "platform", holds: "backups: their form, their targets, writing and restoring them; the archive of SQLite's write-ahead log" },
+  {
+    folder: "backup",
+    rung: 4,
+    kind: "platform",
+    holds: "backups: their form, their targets, writing and restoring them; the archive of SQLite's write-ahead log",
+  },
   { folder: "blobs", rung: 3, kind: "platform", holds: "content by digest, in a folder or in S3" },
   { folder: "transfer", rung: 5, kind: "platform", holds: "one organization on its way between two servers: exporting and importing it" },
   { folder: "mail", rung: 4, kind: "platform", holds: "mails to people: a queue in the database, and SMTP" },

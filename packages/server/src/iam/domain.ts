@@ -23,8 +23,8 @@ import { searchIndexes } from "./migrations/047-search-indexes.ts";
 import { organizationLimits } from "./migrations/048-organization-limits.ts";
 import { accountLinks } from "./migrations/050-account-links.ts";
 import { sharedAddresses } from "./migrations/051-shared-addresses.ts";
+import { savedFilters } from "./migrations/053-saved-filters.ts";
 import { iamTables } from "./organization-tables.ts";
-import { savedFilters } from "./migrations/050-saved-filters.ts";
 import "./tables.ts";
 
 const ofGroup = ({ uid }: { uid: string }) => ({ subject: uid, group: uid });

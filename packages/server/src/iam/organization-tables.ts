@@ -49,6 +49,7 @@ export const iamTables: OrganizationTables = {
   membership: owned("org_uid"),
   sign_in_settings: owned("org_uid"),
   public_content: owned("uid"),
+  saved_filter: owned("org_uid"),
   pull_token: owned("uid"),
   pull_token_secret: owned("pull_token_uid", { keyedHash: "passwords of pull tokens" }),
   signature_identity: owned("uid"),

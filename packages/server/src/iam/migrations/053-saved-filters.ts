@@ -2,7 +2,7 @@
 import type { Migration } from "../../db/migrate.ts";
 
 export const savedFilters: Migration = {
-  version: 50,
+  version: 53,
   name: "saved-filters",
   statements: ({ types: { text } }) => [
     `create table saved_filter (
