@@ -10,6 +10,8 @@ export function useDelete<Request extends DescMessage, Answer extends DescMessag
   const queryClient = useQueryClient();
   return async (request, leave) => {
     await callUnaryMethod(transport, method, request);
+    // A list that was read before would show the object, and ask for more about it.
+    queryClient.removeQueries({ type: "inactive" });
     await leave();
     await queryClient.invalidateQueries();
   };

@@ -1,5 +1,6 @@
 /** `holtd import org`: imports an organization that `holtd export` wrote. */
 import { existsSync } from "node:fs";
+import { seal } from "../auditing/chain/seal.ts";
 import { openTarget } from "../backup/open-target.ts";
 import type { BackupTarget } from "../backup/target.ts";
 import type { Config } from "../config.ts";
@@ -40,6 +41,8 @@ export async function importOrganizationCommand(args: readonly string[], loadCon
     using _lock = lockSqlite(config);
     await using installation = await openInstallation(config, { use: "bulk", command: "import org" });
     const result = await runImport({ target, exported, transferKey }, config, installation);
+    // The checkpoints in the export prove the entries only once they are sealed.
+    while (await seal(installation.store, installation.clock));
     printResult(exported, result);
     console.error("verifying");
     const { problems } = await verifyInstallation(installation, config, { readsAll: false, repairs: false });

@@ -3,7 +3,9 @@
  * export and import of an organization follow from them and from the schema.
  */
 import { type RawBuilder, sql } from "kysely";
+import type { ReadDb } from "../db/store.ts";
 import { rangeAtOrBelow } from "../lib/uid.ts";
+import type { Cell } from "./export-format.ts";
 
 /** By the name of the table. Rows are imported in this order, so a table comes after those that it refers to. */
 export type OrganizationTables = Readonly<Record<string, TableOwnership>>;
@@ -19,6 +21,8 @@ export interface OtherTable {
 export interface CarriedTable {
   /** The rows that an organization takes along. */
   rowsOf(organization: string): RawBuilder<boolean>;
+  /** Reads the rows where no condition can find them, in the order in which they are inserted. `rowsOf` then matches no row. */
+  read?(db: ReadDb, organization: string): AsyncIterable<Readonly<Record<string, Cell>>>;
   /**
    * Several organizations may need a row, which this key identifies on all servers. An import leaves rows that exist as
    * they are. Without it, all rows belong to one organization, and an import refuses a server that has any.

@@ -20,6 +20,10 @@ export async function* readOrganizationRows(
   organization: string,
 ): AsyncIterable<Cell[]> {
   const { name, columns, bytes, key } = shape;
+  if (ownership.read !== undefined) {
+    for await (const row of ownership.read(db, organization)) yield columns.map((column) => row[column] ?? null);
+    return;
+  }
   const limit = bytes.length > 0 ? ROWS_WITH_BYTES_PER_PAGE : ROWS_PER_PAGE;
   const keys = sql.join(key.map((column) => sql.ref(column)));
   const selected = sql.join([

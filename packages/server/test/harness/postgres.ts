@@ -101,15 +101,19 @@ export async function createDatabase(template = "template1"): Promise<string> {
 
 /** Creates the database for copies, unless it exists. @param fill is called with the URL of the empty database */
 export async function ensureTemplate(name: string, fill: (url: string) => Promise<void>): Promise<void> {
-  await onServer(async (client, url) => {
-    // Other processes wait here until the template is complete.
-    await client.query("select pg_advisory_lock(hashtext($1))", [name]);
-    const { rowCount } = await client.query("select from pg_database where datname = $1", [name]);
-    if (rowCount !== 0) return;
-    await client.query(`drop database if exists ${name}_new`);
-    await client.query(`create database ${name}_new`);
-    await fill(url.replace(/\/postgres$/, `/${name}_new`));
-    await client.query(`alter database ${name}_new rename to ${name}`);
+  await onServer(async (lock) => {
+    // Other processes wait here until the template is complete. A transaction cannot create a database itself.
+    await lock.query("begin");
+    await lock.query("select pg_advisory_xact_lock(hashtext($1))", [name]);
+    await onServer(async (client, url) => {
+      const { rowCount } = await client.query("select from pg_database where datname = $1", [name]);
+      if (rowCount !== 0) return;
+      await client.query(`drop database if exists ${name}_new`);
+      await client.query(`create database ${name}_new`);
+      await fill(url.replace(/\/postgres$/, `/${name}_new`));
+      await client.query(`alter database ${name}_new rename to ${name}`);
+    });
+    await lock.query("commit");
   });
 }
 

@@ -34,6 +34,7 @@ export async function rowsIn(folder: string): Promise<Exported> {
 
 /** The columns in which the database numbers rows. */
 const NUMBERED: Readonly<Record<string, string>> = {
+  audit_entry: "seq",
   event_context: "id",
   matched_image: "id",
   matched_package: "id",

@@ -179,6 +179,16 @@ export async function insertOtherRows(world: World): Promise<void> {
       name: "laptop",
       create_time,
     });
+    await insert("account_link", {
+      uid: `${org}/0123456789abcdef`,
+      org_uid: org,
+      identity_uid: person,
+      linked_uid: world.userUid("bob"),
+      idp_uid,
+      name: "Ada",
+      create_time,
+    });
+    await insert("saved_filter", { identity_uid: person, org_uid: org, list: "advisories", name: "open", query: "state=open" });
     await insert("recovery_code", { code_hash: "00", identity_uid: person });
     await insert("provider_login", { idp_uid, identity_uid: person, create_time });
     await insert("organization_limit", { org_uid: org, name: "repos", value: 100_000 });

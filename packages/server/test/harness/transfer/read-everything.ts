@@ -6,8 +6,8 @@ import { operations } from "../contract.ts";
 import { basic, createRegistryClient, digestOf, type RegistryClient } from "../registry/registry-client.ts";
 import type { Exported } from "./exported-rows.ts";
 
-/** Lists of sessions, which stay behind, of signatures, and of background work, which goes on. */
-const OTHERWISE = /Session|Signed|Deliveries|Mirrors|Failing|Attention/;
+/** Lists of sessions, which stay behind, of signatures, and of what grows meanwhile: background work, and the audit log. */
+const OTHERWISE = /Session|Signed|Deliveries|Mirrors|Failing|Attention|ListAuditEntries/;
 const lists = operations.filter(
   ({ method, hasRest, isServed, isPublic }) =>
     /^List/.test(method.name) && !OTHERWISE.test(method.name) && hasRest && isServed && !isPublic,
