@@ -4,84 +4,36 @@ import { after, before, describe, test } from "node:test";
 import { AccountLinksService } from "@holt/api/gen/holt/v1/account_links_pb.ts";
 import { AccountsService } from "@holt/api/gen/holt/v1/accounts_pb.ts";
 import { SessionsService } from "@holt/api/gen/holt/v1/sessions_pb.ts";
-import { SignInSettingsService } from "@holt/api/gen/holt/v1/sign_in_settings_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { IdentityProvidersService } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
 import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
-import { userIdentityUid } from "../../src/iam/identities/user-identity.ts";
 import { codeOf } from "../harness/clients.ts";
 import { storeNames } from "../harness/harness.ts";
 import { eventsAfter, lastSeq } from "../harness/outbox.ts";
-import {
-  createHolder,
-  type Holder,
-  inviteTo,
-  nextCode,
-  signInWithPassword,
-  submitTo,
-  tokenOf,
-} from "../harness/sign-in/account-visitor.ts";
-import { claimsOf, type SignInWorld, startSignInWorld } from "../harness/sign-in/sign-in-world.ts";
-import type { Answer, Visitor } from "../harness/sign-in/visitor.ts";
+import { submitTo } from "../harness/sign-in/account-visitor.ts";
+import { linking, uidOf } from "../harness/sign-in/linking.ts";
+import { type SignInWorld, startSignInWorld } from "../harness/sign-in/sign-in-world.ts";
 
 const LINK_FORM = 'name="action" value="link"';
 
 for (const store of storeNames) {
   describe(`links of accounts with sign-ins of organizations on ${store}`, () => {
     const world = {} as SignInWorld;
+    const { allow, personUid, linksOf, throughAcme, person, signIn, act, begin, link } = linking(world);
     before(async () => {
       Object.assign(world, await startSignInWorld({ store, hasOperator: false }));
     });
     after(() => world[Symbol.asyncDispose]());
 
-    const uidOf = (token: string) => claimsOf(token).sub ?? "";
-    const personUid = (account: string) => userIdentityUid(world.upstream.issuer, account);
-    const linksOf = async (token: string) => (await world.must(AccountLinksService.method.listAccountLinks, {}, token)).accountLinks;
-    const throughAcme = async (account: string) => tokenOf(await world.visitor().walk(world.oauth({ idp_id: "acme.test" }), account));
-    const allow = (accountLinksAllowed: boolean, uid = world.acme.uid) =>
-      world.must(SignInSettingsService.method.updateSignInSettings, {
-        signInSettings: { uid, accountLinksAllowed },
-        updateMask: { paths: ["account_links_allowed"] },
-      });
     const reads = async (uid: string, token: string) => codeOf(await world.rest.call(GroupsService.method.getGroup, { uid }, token)) === 0;
 
-    /** A person with an account, who has joined both organizations. */
-    async function person(email: string): Promise<Holder> {
-      const holder = await createHolder(world, email, await inviteTo(world, { parent: world.acme.uid }));
-      await world.must(RoleBindingsService.method.createRoleBinding, {
-        parent: world.orgUid,
-        roleBinding: { identityUid: uidOf(holder.token), roleUid: await world.role(world.orgUid, [Capability.CAP_IAM_GROUPS_LIST]) },
-      });
-      const visitor = world.visitor();
-      const page = await signIn(visitor, holder, "/oauth");
-      await submitTo(visitor, page, "/oauth/join", { organization: world.orgUid });
-      return holder;
-    }
-
-    const signIn = (visitor: Visitor, holder: Holder, path = "/oauth/account") =>
-      signInWithPassword(world, visitor, { ...holder, code: nextCode(world, holder.secret) }, path);
-
-    /** Sends the form of the account's page that has this text. */
-    async function act(visitor: Visitor, page: Answer, action: string, fields: Readonly<Record<string, string>>): Promise<Answer> {
-      const at = page.text.indexOf(`name="action" value="${action}"`);
-      assert.ok(at > 0, page.text);
-      const handle = /name="handle" value="([^"]*)"/.exec(page.text)?.[1] ?? "";
-      return visitor.visit(`${world.baseUrl}/oauth/account/change`, { method: "POST", form: { handle, action, ...fields } });
-    }
-
-    /** Begins the link on the account's page, and signs in at the provider. @returns the question */
-    async function begin(visitor: Visitor, holder: Holder, account: string): Promise<Answer> {
-      const leaving = await act(visitor, await signIn(visitor, holder), "link", { provider: world.acme.provider });
-      const url = /content="0; url=([^"]*)"/.exec(leaving.text)?.[1]?.replaceAll("&amp;", "&");
-      assert.ok(url, leaving.text);
-      return visitor.walk(url, account);
-    }
-
-    async function link(holder: Holder, account: string): Promise<Answer> {
-      const visitor = world.visitor();
-      const question = await begin(visitor, holder, account);
-      assert.match(question.text, /<h1>Link your account\?<\/h1>/);
-      return submitTo(visitor, question, "/oauth/account/connect", { answer: "yes" });
+    async function enableDirectory() {
+      const { provider } = world.acme;
+      const { token } = await world.must(IdentityProvidersService.method.generateScimToken, { identityProviderUid: provider });
+      // The API requires two owners.
+      await world.store.transaction((db) => db.updateTable("scim_token").set({ enabled: 1 }).where("idp_uid", "=", provider).execute());
+      return { path: `/scim/v2/${provider}`, token };
     }
 
     test("an organization that has not agreed offers no link, and its agreement is checked again at the end", async () => {
@@ -184,6 +136,38 @@ for (const store of storeNames) {
         assert.equal(codeOf(await world.rest.call(SessionsService.method.listSessions, {}, holder.token)), 0);
         assert.equal(uidOf(await throughAcme(`removed-by-${by}`)), personUid(`removed-by-${by}`));
       }
+    });
+
+    test("a directory that deactivates a linked person ends the sessions and rights in its organization, and no others", async () => {
+      const holder = await person("scim@example.test");
+      const { path, token: credential } = await enableDirectory();
+      const send = async (method: string, below: string, body: object) => {
+        const headers = { authorization: `Bearer ${credential}`, "content-type": "application/scim+json" };
+        const answer = await fetch(`${world.baseUrl}${path}${below}`, { method, headers, body: JSON.stringify(body) });
+        return (await answer.json()) as { id: string };
+      };
+      const { id } = await send("POST", "/Users", { userName: "scim", externalId: "scim" });
+      await link(holder, "scim");
+      const through = await throughAcme("scim");
+      const active = (value: boolean) =>
+        send("PATCH", `/Users/${id}`, {
+          schemas: ["urn:ietf:params:scim:api:messages:2.0:PatchOp"],
+          Operations: [{ op: "replace", path: "active", value }],
+        });
+
+      await active(false);
+      assert.equal(codeOf(await world.rest.call(SessionsService.method.listSessions, {}, through)), 16);
+      assert.deepEqual([await reads(world.acme.uid, holder.token), await reads(world.orgUid, holder.token)], [false, true]);
+      const refused = await world.visitor().walk(world.oauth({ idp_id: "acme.test" }), "scim");
+      assert.match(refused.text, /directory has deactivated/);
+      // Without the link, too: it is not a way around the directory.
+      const [{ uid = "" } = {}] = await linksOf(holder.token);
+      await world.must(AccountLinksService.method.removeAccountLink, { uid });
+      assert.equal(await reads(world.acme.uid, holder.token), false);
+
+      await active(true);
+      assert.deepEqual([await reads(world.acme.uid, holder.token), await reads(world.orgUid, holder.token)], [true, true]);
+      assert.equal(codeOf(await world.rest.call(SessionsService.method.listSessions, {}, through)), 16);
     });
 
     test("a sign-in is linked with one account, an account with one sign-in, and a person may decline", async () => {

@@ -44,10 +44,13 @@ export async function resolveLinkedAccount(db: ReadDb, person: PersonAccount): P
 }
 
 /** @throws UNAUTHENTICATED if the person was linked or unlinked since the login began */
-export async function assertStillLinked(db: ReadDb, { issuer, subject, identityUid, member }: PersonAccount): Promise<void> {
-  if (member === undefined) return;
+export async function assertStillLinked(
+  db: ReadDb,
+  { issuer, subject, identityUid }: Pick<PersonAccount, "issuer" | "subject" | "identityUid">,
+  organizationUid: string,
+): Promise<void> {
   const own = userIdentityUid(issuer, subject);
-  const linked = await findLinkedAccount(db, own, member.provider.organizationUid);
+  const linked = await findLinkedAccount(db, own, organizationUid);
   if ((linked ?? own) !== identityUid) throw unauthenticated("the account of this sign-in has changed; sign in again");
 }
 

@@ -21,6 +21,11 @@ export async function findIdentity(db: ReadDb, uid: string): Promise<Identity | 
   return row === undefined ? undefined : messageFromJson(IdentitySchema, row.body);
 }
 
+/** Locks the identity's row until the transaction ends. What ends sessions of the identity takes the same lock. */
+export async function lockIdentity(db: WriteDb, uid: string): Promise<void> {
+  await db.dialect.forUpdate(db.selectFrom("identity").select("uid").where("uid", "=", uid)).execute();
+}
+
 /**
  * Does not count as an update: `update_time` stays and no event is emitted. Locks the identity's row until the
  * transaction ends.

@@ -23,7 +23,7 @@ import { createMappedSession } from "./session-mappings.ts";
 export async function recordMembership(db: WriteDb, account: PersonAccount, now: Date, grants: Grants): Promise<void> {
   const { identityUid, member } = account;
   if (member === undefined) return;
-  await assertStillLinked(db, account);
+  await assertStillLinked(db, account, member.provider.organizationUid);
   const { provider, externalId } = member;
   const linked = await linkScimUser(db, grants, { idpUid: provider.uid, identityUid, externalId, now });
   if (linked === "deactivated") throw deactivatedAccount();

@@ -113,7 +113,7 @@ export function createUserLogins({ store, grants, jwks, issuer, clientIds, userI
 
 /** The account's identity must exist and its membership must be recorded. */
 export async function loginFromAccount(account: PersonAccount, db: ReadDb): Promise<Login> {
-  const { identityUid, profile, within, auth } = account;
+  const { identityUid, profile, within, auth, accountVersion } = account;
   const session = await createProviderSession(db, account);
   const identity = await db.selectFrom("identity").select("create_time").where("uid", "=", identityUid).executeTakeFirst();
   return {
@@ -126,6 +126,7 @@ export async function loginFromAccount(account: PersonAccount, db: ReadDb): Prom
     session,
     auth,
     registered: identity?.create_time,
+    accountVersion,
   };
 }
 

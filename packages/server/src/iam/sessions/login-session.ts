@@ -4,8 +4,10 @@
  */
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { unauthenticated } from "../../lib/errors.ts";
+import { lockIdentity } from "../identities/identity-record.ts";
 import type { LoginSessionTable } from "../tables.ts";
 import type { Login } from "../tokens/login.ts";
+import { assertLoginLasts } from "./login-lasts.ts";
 
 /** The sender of a request that signs in or renews a sign-in. */
 export interface LoginClient {
@@ -29,7 +31,7 @@ export const EXCHANGED: LoginOrigin = { kind: "exchange", client: "", ...UNKNOWN
 export interface NewLoginSession {
   readonly uid: string;
   readonly family: string;
-  readonly login: Pick<Login, "identityUid" | "profile" | "session" | "inherited" | "auth">;
+  readonly login: Pick<Login, "identityUid" | "profile" | "session" | "inherited" | "auth" | "accountVersion">;
   readonly origin: LoginOrigin;
   readonly expiry: Date;
   readonly now: Date;
@@ -37,9 +39,14 @@ export interface NewLoginSession {
 
 const MAX_TEXT_LENGTH = 200;
 
-/** Also deletes expired sessions of the person. */
+/**
+ * Also deletes expired sessions of the person. Waits for what ends sessions of the person at the same moment.
+ * @throws UNAUTHENTICATED if the account or its links have changed since the login began
+ */
 export async function insertLoginSession(db: WriteDb, { uid, family, login, origin, expiry, now }: NewLoginSession): Promise<void> {
   const time = now.toISOString();
+  await lockIdentity(db, login.identityUid);
+  await assertLoginLasts(db, login);
   await db.deleteFrom("login_session").where("identity_uid", "=", login.identityUid).where("expire_time", "<=", time).execute();
   const row = {
     uid,

@@ -19,7 +19,8 @@ import type { SigningKeys } from "./signing-keys.ts";
 import type { Profile } from "./subject.ts";
 
 /** The parts of a person's login that are stored until the program collects them. */
-export interface StoredLogin extends Pick<Login, "identityUid" | "profile" | "session" | "registered" | "loginSession" | "auth"> {
+export interface StoredLogin
+  extends Pick<Login, "identityUid" | "profile" | "session" | "registered" | "loginSession" | "auth" | "accountVersion"> {
   /** Uid of the only organization where the login is valid; undefined if it is valid everywhere. */
   readonly within?: string | undefined;
 }
@@ -31,9 +32,10 @@ export function storedFromLogin({
   registered,
   loginSession,
   auth,
+  accountVersion,
   inherited: { within },
 }: Login): StoredLogin {
-  return { identityUid, profile, session, registered, loginSession, auth, within };
+  return { identityUid, profile, session, registered, loginSession, auth, accountVersion, within };
 }
 
 export function loginFromStored({ within, ...rest }: StoredLogin): Login {

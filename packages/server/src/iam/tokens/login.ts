@@ -49,6 +49,8 @@ export interface Login {
   readonly auth?: AuthContext | undefined;
   /** When the account was registered, as far as the login depends on it: it is void for an account that is registered anew. */
   readonly registered?: string | undefined;
+  /** For an account of this server: its `update_time`. A later change, such as a recovery, voids the login. */
+  readonly accountVersion?: string | undefined;
 }
 
 /** The identity that the caller wants to log in as. */
@@ -148,7 +150,7 @@ export function createLogins(options: LoginsOptions): Logins {
 
   async function assume(login: Login, identityUid: string, db: ReadDb): Promise<Login> {
     if (identityUid === "") return login;
-    const { session, registered, ...rest } = login;
+    const { session, registered, accountVersion: _version, ...rest } = login;
     if (identityUid === login.identityUid) return { ...login, kind: "assumed" };
     const { exists } = await grants.loadSession({ uid: login.identityUid, ...NOT_NARROWED, registered, loginSession: login.loginSession });
     if (!exists) throw unauthenticated("the identity of the sign-in no longer exists, or was deactivated");

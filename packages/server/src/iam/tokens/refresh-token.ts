@@ -9,6 +9,7 @@ import { unauthenticated } from "../../lib/errors.ts";
 import { isRecord } from "../../lib/is-record.ts";
 import { sha256Hex } from "../../lib/sha256.ts";
 import { parseStrictJson } from "../../lib/strict-json.ts";
+import { lockIdentity } from "../identities/identity-record.ts";
 import type { RefreshTokenTable } from "../tables.ts";
 import { decodeCapabilities, encodeCapabilities } from "./capability-encoding.ts";
 import type { Narrowing } from "./narrowing.ts";
@@ -120,10 +121,6 @@ export async function endAllSessions(db: WriteDb, identityUid: string): Promise<
   await lockIdentity(db, identityUid);
   await db.deleteFrom("refresh_token").where("identity_uid", "=", identityUid).execute();
   await db.deleteFrom("login_session").where("identity_uid", "=", identityUid).execute();
-}
-
-async function lockIdentity(db: WriteDb, identityUid: string): Promise<void> {
-  await db.dialect.forUpdate(db.selectFrom("identity").select("uid").where("uid", "=", identityUid)).execute();
 }
 
 /**
