@@ -9,7 +9,7 @@ import type { Browser, Page } from "playwright-core";
 import { openSecrets } from "../../server/src/iam/secrets/secrets-key.ts";
 import { createSignInLink } from "../../server/src/sign-in/sign-in-link.ts";
 import { launchChromium, openBrowser } from "../../server/test/harness/sign-in/chromium.ts";
-import { type SignInWorld, startSignInWorld } from "../../server/test/harness/sign-in/sign-in-world.ts";
+import { type SignInWorld, type SignInWorldOptions, startSignInWorld } from "../../server/test/harness/sign-in/sign-in-world.ts";
 import { until } from "../../server/test/harness/wait.ts";
 
 export interface Visit {
@@ -31,14 +31,18 @@ export interface ConsoleTests {
 }
 
 /** Tests of the console with a server of their own; skipped where Chromium does not start. */
-export async function describeConsole(title: string, define: (tests: ConsoleTests) => void): Promise<void> {
+export async function describeConsole(
+  title: string,
+  define: (tests: ConsoleTests) => void,
+  options: Pick<SignInWorldOptions, "host"> = {},
+): Promise<void> {
   const chromium = await launchChromium();
   const skip = chromium === undefined ? "Chromium does not start on this machine" : false;
   describe(title, { skip }, () => {
     const world = {} as SignInWorld;
     before(async () => {
       buildConsole();
-      Object.assign(world, await startSignInWorld());
+      Object.assign(world, await startSignInWorld(options));
     });
     after(async () => {
       await chromium?.close();

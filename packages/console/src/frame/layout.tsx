@@ -94,6 +94,9 @@ function PersonMenu() {
           </Menu.Item>
         ))}
         <Menu.Divider />
+        <Menu.Item component="a" href="/oauth/account">
+          Your account
+        </Menu.Item>
         <Menu.Item component="a" href="/docs/manual">
           Manual
         </Menu.Item>

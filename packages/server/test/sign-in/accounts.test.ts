@@ -1,6 +1,7 @@
 /** Accounts of this server with a password and an authenticator app, over HTTP. Passkeys are in passkeys.test.ts. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { SignInSettingsService } from "@holt/api/gen/holt/v1/sign_in_settings_pb.ts";
 import { Auth } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { errorOf } from "../harness/clients.ts";
@@ -59,6 +60,26 @@ for (const store of storeNames) {
       assert.equal(late.status, 404);
     });
 
+    test("the pages of a new account name the product and the organization with its logo, and lead on to the console", async () => {
+      const { uid } = world.acme;
+      const logo = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>');
+      await world.must(SignInSettingsService.method.updateSignInSettings, { signInSettings: { uid, displayName: "ACME Inc.", logo } });
+      const invite = await inviteTo(world, { parent: uid });
+      const visitor = world.visitor();
+      for (const path of ["/oauth", "/oauth/account/new"]) {
+        const { text } = await visitor.visit(`${world.baseUrl}${path}?${new URLSearchParams({ invite })}`);
+        assert.match(
+          text,
+          /<p class="brand"><img [^>]*> Holt<\/p>\n<p class="organization"><img src="[^"]*logo[^"]*" alt=""> ACME Inc\.<\/p>/,
+        );
+      }
+      const { codes, secret } = await createWithPassword(world, visitor, { invite, email: "brand@example.test" });
+      const done = await submitTo(visitor, codes, "/oauth/account/continue");
+      const attempt = { email: "brand@example.test", password: PASSWORD, code: nextCode(world, secret) };
+      const account = await signInWithPassword(world, world.visitor(), attempt, "/oauth/account");
+      for (const { text } of [done, account]) assert.match(text, /<a href="\/">Open Holt<\/a>/);
+    });
+
     test("an invite for an address creates an account with this address only", async () => {
       const invite = await inviteTo(world, { email: "invited@example.test" });
       const visitor = world.visitor();
@@ -92,6 +113,21 @@ for (const store of storeNames) {
       assert.match(question.text, /<h1>Join\?<\/h1>/);
       const done = await submitTo(visitor, question, "/oauth/answer", { answer: "yes" });
       assert.deepEqual(await groupNames(tokenOf(done)), ["acme.test", "my-org"]);
+    });
+
+    test("a device gets tokens of a person who signs in with an account", async () => {
+      const holder = await createHolder(world, "device@example.test");
+      const post = async (path: string, form: Readonly<Record<string, string>>) =>
+        (await (await fetch(world.baseUrl + path, { method: "POST", body: new URLSearchParams(form) })).json()) as Record<string, string>;
+      const { device_code = "", verification_uri_complete = "" } = await post("/oauth/device_authorization", { client_id: "holt-cli" });
+      const visitor = world.visitor();
+      const page = await visitor.visit(verification_uri_complete);
+      const question = await submitPassword(visitor, page, { ...holder, code: nextCode(world, holder.secret) });
+      assert.match(question.text, /holt-cli/);
+      await submitTo(visitor, question, "/oauth/answer", { answer: "yes" });
+      const grant_type = "urn:ietf:params:oauth:grant-type:device_code";
+      const { access_token = "" } = await post("/oauth/token", { grant_type, device_code, client_id: "holt-cli" });
+      assert.equal(claimsOf(access_token).sub, claimsOf(holder.token).sub);
     });
 
     test("each code of the app and each recovery code works once, also for two sign-ins at the same time", async () => {

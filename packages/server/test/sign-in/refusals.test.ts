@@ -259,7 +259,7 @@ describe("the page for choosing a provider", () => {
     const named = await none.visitor().visit(none.oauth({ client_id: "auth0", connection: "github" }));
     assertPage(named, 404, /no identity provider of its own/);
     await none.store.transaction((db) => db.deleteFrom("identity_provider").execute());
-    assertPage(await none.visitor().visit(none.oauth({})), 503, /HOLT_LOGIN_ISSUER/);
+    assertPage(await none.visitor().visit(none.oauth({})), 503, /holtd account-link[\s\S]*invite others[\s\S]*HOLT_LOGIN_ISSUER/);
     await using world = await startSignInWorld();
     await world.store.transaction((db) => db.deleteFrom("identity_provider").execute());
     const answer = await world.visitor().visit(world.oauth({ redirect: PROGRAM }));

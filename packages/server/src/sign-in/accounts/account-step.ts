@@ -2,6 +2,7 @@
 import type { Store } from "../../db/store.ts";
 import type { AccountDraft, CredentialKind } from "../../iam/accounts/account-record.ts";
 import type { Recovery } from "../../iam/accounts/local-accounts.ts";
+import type { OrganizationPage } from "../../iam/policy/organization-page.ts";
 import type { Secrets } from "../../iam/secrets/secrets.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { insertPending, randomSecret, takePending } from "../pending.ts";
@@ -25,6 +26,8 @@ export type SetUpTarget =
       /** Names for the page. */
       readonly groupName: string;
       readonly roleName: string;
+      /** The organization of the invite, as its pages show it. */
+      readonly organization: Pick<OrganizationPage, "name" | "logoPath"> | undefined;
     }
   | { readonly kind: "recover"; readonly recovery: Recovery }
   | { readonly kind: "own"; readonly account: OpenAccount };

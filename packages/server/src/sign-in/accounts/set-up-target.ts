@@ -3,6 +3,7 @@ import type { ReadDb } from "../../db/store.ts";
 import { findAccount, newSubject, newUserHandle } from "../../iam/accounts/account-record.ts";
 import { recoveryFromLink } from "../../iam/accounts/local-accounts.ts";
 import { readInvite } from "../../iam/joining/invites.ts";
+import { findInvitedOrganization } from "../../iam/policy/organization-page.ts";
 import { rootOf } from "../../lib/uid.ts";
 import type { SetUpTarget } from "./account-step.ts";
 
@@ -11,7 +12,9 @@ export async function newAccountTarget(db: ReadDb, invite: string, now: Date): P
   const { groupUid, groupName, roleName, email } = await readInvite(db, invite, now);
   const emailWithin = email === "" ? undefined : rootOf(groupUid);
   const draft = { subject: newSubject(), userHandle: newUserHandle(), email, emailWithin, name: "" };
-  return { kind: "new", draft, invite, groupName, roleName };
+  const organization = await findInvitedOrganization(db, invite, now);
+  const shown = organization && { name: organization.name, logoPath: organization.logoPath };
+  return { kind: "new", draft, invite, groupName, roleName, organization: shown };
 }
 
 /** @returns undefined if the link cannot be used, or the account is disabled */

@@ -7,7 +7,7 @@ import type { AccountResult } from "../accounts/account-sign-in.ts";
 import type { SetUpTarget } from "../accounts/account-step.ts";
 import type { AppPage, SetUpPage } from "../accounts/set-up.ts";
 import { type Html, html } from "./html.ts";
-import { alert, type Page, page } from "./page.ts";
+import { alert, ONWARD, type Page, type PageParts, page } from "./page.ts";
 
 type ResultOf<K extends AccountResult["kind"]> = Extract<AccountResult, { kind: K }>;
 
@@ -15,8 +15,8 @@ type ResultOf<K extends AccountResult["kind"]> = Extract<AccountResult, { kind: 
 export const PASSKEY_HEAD = html`
 <script src="/oauth/passkey.js" defer></script>`;
 
-function scriptedPage(status: number, title: string, content: Html): Page {
-  return { ...page(status, title, content, { head: PASSKEY_HEAD }), hasScript: true };
+function scriptedPage(status: number, title: string, content: Html, organization?: PageParts["organization"]): Page {
+  return { ...page(status, title, content, { head: PASSKEY_HEAD, organization }), hasScript: true };
 }
 
 function handleField(handle: string): Html {
@@ -122,6 +122,7 @@ ${passkeyButton({ ceremony: "create", options, label: "Create a passkey" })}
 ${passwordField()}
 <button class="other">Use a password</button>
 </form>`,
+    target.kind === "new" ? target.organization : undefined,
   );
 }
 
@@ -212,7 +213,8 @@ ${passwordSection(shown)}
 ${action(handle, "recovery-codes", html`<button class="other">Make new codes</button>`)}
 ${linkSection(shown)}
 <h2>Sessions</h2>
-${action(handle, "end-sessions", html`<button class="other">Sign out everywhere</button>`)}`,
+${action(handle, "end-sessions", html`<button class="other">Sign out everywhere</button>`)}
+${ONWARD}`,
   );
 }
 

@@ -49,6 +49,9 @@ ${
 }`;
 }
 
+/** Leads on to the console at the end of a sign-in that no program waits for. */
+export const ONWARD = html`<p><a href="/">Open Holt</a></p>`;
+
 export function alert(problem: string | undefined): Html | undefined {
   return problem === undefined ? undefined : html`<p class="problem" id="problem" role="alert">${problem}</p>`;
 }

@@ -7,7 +7,7 @@ import type { SignInRequest } from "../request.ts";
 import type { OfferedMemberships, Question } from "../sign-in.ts";
 import { accountForms, PASSKEY_HEAD } from "./account-pages.ts";
 import { type Html, html } from "./html.ts";
-import { alert, type Page, page } from "./page.ts";
+import { alert, ONWARD, type Page, page } from "./page.ts";
 
 export interface Choice {
   readonly offer: ProviderChoice;
@@ -79,9 +79,10 @@ function notConfiguredPage(organization: OrganizationPage | undefined): Page {
   return page(
     503,
     "Nobody can sign in yet",
-    html`<p>This server knows no identity provider, so there is nobody to ask who you are.</p>
+    html`<p>This server knows no identity provider, and nobody has an account here yet.</p>
 <h2>If you run this server</h2>
-<p>You are its first owner already: <code>npm run -s token</code>, or <code>holtd token</code>, prints an access token for an hour, on the machine that has its data folder. <code>holtd account-link</code> prints a link that gives you an account.</p>
+<p>You are its first owner already. On the machine that has its data folder, <code>holtd account-link</code> prints a link that gives you an account. Sign in with it and invite others, who create accounts by their invites.</p>
+<p>Without an account, <code>npm run -s token</code>, or <code>holtd token</code>, prints an access token for an hour.</p>
 <p>To let people sign in with your provider, set <code>HOLT_LOGIN_ISSUER</code>, <code>HOLT_LOGIN_CLIENT_ID</code> and, if your provider gave you one, <code>HOLT_LOGIN_CLIENT_SECRET</code>, and start it again. With the provider, register the address <code>/oauth/callback</code> of this server.</p>
 <h2>If you own an organization here</h2>
 <p>Register its identity provider: <code>POST /iam/v2/identityProviders</code>, described at <a href="/docs">/docs</a>.</p>
@@ -171,7 +172,8 @@ export function tokenPage({ token, expiry, joined, offers }: ShownToken): Page {
 <p>No program waits for your access token, so here it is, good until <time datetime="${time}">${time.slice(0, 16).replace("T", " ")} UTC</time>. Whoever has it can act as you: do not send it to anybody.</p>
 <label for="token">Access token</label>
 <textarea id="token" readonly rows="6" spellcheck="false">${token}</textarea>
-<p class="hint">In a shell: <code>export TOKEN=…</code>, then <code>curl -H "Authorization: Bearer $TOKEN" …</code>. Otherwise close this page.</p>
+<p class="hint">In a shell: <code>export TOKEN=…</code>, then <code>curl -H "Authorization: Bearer $TOKEN" …</code>. Otherwise close this page, or open Holt.</p>
+${ONWARD}
 ${offerForm(offers, " If you need the token, copy it first.")}`,
   );
 }
@@ -184,7 +186,7 @@ ${offerForm(offers)}`;
 
 export function joinedPage(name: string, offers?: OfferedMemberships): Page {
   const content = html`<p>You have joined ${name}. It now sees your name and your email address.</p>
-${offerForm(offers) ?? html`<p>You can close this page.</p>`}`;
+${offerForm(offers)}${ONWARD}`;
   return page(200, "Joined", content);
 }
 
