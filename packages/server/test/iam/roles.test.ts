@@ -48,7 +48,7 @@ describeWithWorld("roles", (world) => {
   it("built-in roles contain their documented capabilities", async () => {
     const of = async (name: string) => ((await list(`name=${name}`))[0]?.capabilities ?? []) as string[];
     const [owner, viewer, limited] = [await of("owner"), await of("viewer"), await of("limited_owner")];
-    assert.equal(owner.length, 146);
+    assert.equal(owner.length, 147);
     assert.ok(!owner.includes("CAP_INTERNAL") && !owner.includes("CAP_REPO_INTERNAL_ADMIN"));
     assert.deepEqual(
       limited.filter((capability) => !viewer.includes(capability)),
