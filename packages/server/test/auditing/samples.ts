@@ -5,9 +5,9 @@ import type { OperationSample, ResourceSample } from "../harness/samples.ts";
 
 export const resourceSamples: readonly ResourceSample[] = [];
 
-/** Without a parent, all of them are for staff of the installation. */
+/** Without a parent, they are for staff of the installation. A chain is that of an organization, so other groups are refused. */
 export const operationSamples: readonly OperationSample[] = [
-  { method: AuditService.method.listAuditEntries, answer: Code.PERMISSION_DENIED },
-  { method: AuditService.method.exportAuditEntries, answer: Code.PERMISSION_DENIED },
-  { method: AuditService.method.verifyAuditChain, answer: Code.PERMISSION_DENIED },
+  { method: AuditService.method.listAuditEntries, checksScopeItself: true, answer: 0 },
+  { method: AuditService.method.exportAuditEntries, checksScopeItself: true, answer: Code.INVALID_ARGUMENT },
+  { method: AuditService.method.verifyAuditChain, checksScopeItself: true, answer: Code.INVALID_ARGUMENT },
 ];
