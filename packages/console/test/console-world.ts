@@ -65,35 +65,54 @@ export async function linkOf({ baseUrl, dataDir, store, clock }: SignInWorld): P
   return store.transaction((db) => createSignInLink(db, baseUrl, clock.now(), secrets));
 }
 
-/** Opens a fresh browser, runs the test, and fails if the pages logged errors, broke the content security policy, or left the server. */
-export async function visit(
-  browser: Browser,
-  world: SignInWorld,
-  test: (visit: Visit) => Promise<void>,
-  { expected = [] }: VisitOptions = {},
-): Promise<void> {
-  await using watched = await openBrowser(browser);
+export interface WatchedPage extends AsyncDisposable {
+  readonly page: Page;
+  /** Messages of the browser's console. */
+  readonly errors: readonly string[];
+  /** Fails if the page logged errors, broke the content security policy, or left the server. */
+  assertNoErrors(): void;
+}
+
+/** Opens a fresh browser that keeps what its page must not do. */
+export async function watchPage(browser: Browser, world: SignInWorld, { expected = [] }: VisitOptions = {}): Promise<WatchedPage> {
+  const watched = await openBrowser(browser);
   const { page } = watched;
   page.setDefaultTimeout(20_000);
   const errors: string[] = [];
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) errors.push(`${message.text()} (${message.location().url})`);
   });
+  const isKnown = (origin: string) => origin === world.baseUrl || origin === world.upstream.issuer || /^data:|^null$/.test(origin);
+  const assertNoErrors = () => {
+    assert.deepEqual(watched.violations, []);
+    assert.deepEqual(
+      errors.filter((error) => !expected.some((pattern) => pattern.test(error))),
+      [],
+    );
+    assert.deepEqual(
+      [...watched.origins].filter((origin) => !isKnown(origin)),
+      [],
+    );
+  };
+  return { page, errors, assertNoErrors, [Symbol.asyncDispose]: () => watched[Symbol.asyncDispose]() };
+}
+
+/** Opens a fresh browser, runs the test, and fails if the pages logged errors, broke the content security policy, or left the server. */
+export async function visit(
+  browser: Browser,
+  world: SignInWorld,
+  test: (visit: Visit) => Promise<void>,
+  options?: VisitOptions,
+): Promise<void> {
+  await using watched = await watchPage(browser, world, options);
+  const { page } = watched;
   try {
     await test({ page, screen: (path) => `${world.baseUrl}/console/${world.orgUid}${path}` });
   } catch (error) {
     const text = await page.evaluate<string>("document.body.innerText").catch(() => "nothing");
-    throw new Error(`${page.url()} shows: ${text}\nErrors of the page: ${errors.join("\n")}`, { cause: error });
+    throw new Error(`${page.url()} shows: ${text}\nErrors of the page: ${watched.errors.join("\n")}`, { cause: error });
   }
-  assert.deepEqual(watched.violations, []);
-  assert.deepEqual(
-    errors.filter((error) => !expected.some((pattern) => pattern.test(error))),
-    [],
-  );
-  const unknown = [...watched.origins].filter(
-    (origin) => origin !== world.baseUrl && origin !== world.upstream.issuer && !/^data:|^null$/.test(origin),
-  );
-  assert.deepEqual(unknown, []);
+  watched.assertNoErrors();
 }
 
 export async function signInByLink(page: Page, world: SignInWorld): Promise<void> {
@@ -133,27 +152,47 @@ function isDrawnIn(colorScheme: "light" | "dark"): string {
   return `["${colorScheme}", undefined].includes(document.documentElement.dataset.mantineColorScheme)`;
 }
 
+export interface AxeScope {
+  /** Selector of the part of the page to check; all of it by default. */
+  readonly within?: string | undefined;
+  /** All rules by default. */
+  readonly rules?: readonly string[] | undefined;
+}
+
 /** Asserts that axe-core finds nothing, in the colors and at the width that the page has. */
-export async function assertNoFindings(page: Page): Promise<void> {
+export async function assertNoFindings(page: Page, { within, rules }: AxeScope = {}): Promise<void> {
   // As a function of the debugger: the content security policy admits no other script.
   if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(AXE);
+  const scope = within === undefined ? "document" : JSON.stringify(within);
+  const options = { resultTypes: ["violations"], ...(rules === undefined ? {} : { runOnly: rules }) };
   const found = await page.evaluate<{ id: string; nodes: { html: string; failureSummary: string }[] }[]>(
-    "axe.run({ resultTypes: ['violations'] }).then((result) => result.violations)",
+    `axe.run(${scope}, ${JSON.stringify(options)}).then((result) => result.violations)`,
   );
   const problems = found.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html}\n${failureSummary}`));
   const state = await page.evaluate<string>("innerWidth + ' px, ' + document.documentElement.dataset.mantineColorScheme");
   assert.deepEqual(problems, [], `${page.url()}, ${state}`);
 }
 
-/** Asserts that axe-core finds nothing on the screen, light and dark, and that it fits a phone. */
-export async function assertAccessible(page: Page): Promise<void> {
-  for (const colorScheme of ["light", "dark"] as const) {
-    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-    await until(() => page.evaluate<boolean>(isDrawnIn(colorScheme)));
-    await assertNoFindings(page);
-  }
+/** Changes the colors, and waits until the console has drawn itself in them. */
+export async function drawIn(page: Page, colorScheme: "light" | "dark"): Promise<void> {
+  await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+  await until(() => page.evaluate<boolean>(isDrawnIn(colorScheme)));
+}
+
+/** Runs the check on a page as wide as a phone; fails if the page is wider. */
+export async function assertFitsPhone(page: Page, check?: () => Promise<void>): Promise<void> {
   await page.setViewportSize({ width: 360, height: 740 });
   // A tooltip moves only after the page has its new width.
   await until(async () => (await page.evaluate<number>("document.documentElement.scrollWidth")) <= 360);
+  await check?.();
   await page.setViewportSize({ width: 1280, height: 720 });
+}
+
+/** Asserts that axe-core finds nothing on the screen, light and dark, and that it fits a phone. */
+export async function assertAccessible(page: Page): Promise<void> {
+  for (const colorScheme of ["light", "dark"] as const) {
+    await drawIn(page, colorScheme);
+    await assertNoFindings(page);
+  }
+  await assertFitsPhone(page);
 }

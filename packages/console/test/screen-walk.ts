@@ -47,13 +47,29 @@ export async function addressesOf({ page, start, requests, onState }: WalkOption
   const found = new Map([[routeOf(start.slice(base.length), routes), start]]);
   for (const [, address] of found) {
     await page.goto(address);
-    for (const href of await linksOf({ page, start, requests, onState })) {
-      if (!href.startsWith(`${base}/`)) continue;
-      const route = routeOf(new URL(href).pathname.slice("/console".length), routes);
-      if (!found.has(route)) found.set(route, href);
-    }
+    addAddresses(found, { base, routes, links: await linksOf({ page, start, requests, onState }) });
   }
   return found;
+}
+
+export interface Links {
+  /** Address of the console. */
+  readonly base: string;
+  readonly routes: readonly string[];
+  readonly links: readonly string[];
+}
+
+/** Adds the first link to each route that has no address yet. */
+export function addAddresses(found: Map<string, string>, { base, routes, links }: Links): void {
+  for (const href of links) {
+    if (!href.startsWith(`${base}/`)) continue;
+    const route = routeOf(new URL(href).pathname.slice("/console".length), routes);
+    if (!found.has(route)) found.set(route, href);
+  }
+}
+
+export function linksOn(page: Page): Promise<string[]> {
+  return page.evaluate<string[]>("[...document.querySelectorAll('a[href]')].map((link) => link.href)");
 }
 
 async function linksOf({ page, requests, onState }: WalkOptions): Promise<string[]> {
@@ -61,7 +77,7 @@ async function linksOf({ page, requests, onState }: WalkOptions): Promise<string
   const look = async () => {
     await settled(page, requests);
     await onState?.();
-    found.push(...(await page.evaluate<string[]>("[...document.querySelectorAll('a[href]')].map((link) => link.href)")));
+    found.push(...(await linksOn(page)));
   };
   await look();
   for (const tab of await page.getByRole("tab").all()) {
@@ -107,4 +123,16 @@ export async function unreachable(page: Page): Promise<string[]> {
       .filter((element) => element.closest("[aria-hidden=true]") === null)
       .map((element) => element.outerHTML.slice(0, 200));
   })()`);
+}
+
+/** Buttons that act at once, and do not open a dialog. */
+const ACTS_AT_ONCE = /^(Print|Resume|Pause|Fetch now|Send again|Send a test event|Check |Retry|Switch on|Copy |Cop(y|ied)$)/;
+
+/** Names of the buttons of a part of the page that may open a dialog or a menu; those of a list's first row stand for those of all rows. */
+export async function openersOf(page: Page, within: string): Promise<string[]> {
+  const names = await page.evaluate<string[]>(`
+    [...document.querySelectorAll("${within} button:not([role=tab], :disabled, [aria-disabled=true], th button, [role=columnheader] button)")]
+      .filter((button) => button.checkVisibility() && !button.closest("tr, [role=row], li")?.previousElementSibling?.querySelector("button"))
+      .map((button) => button.getAttribute("aria-label") ?? button.innerText.trim())`);
+  return [...new Set(names.filter((name) => name !== "" && !ACTS_AT_ONCE.test(name)))];
 }

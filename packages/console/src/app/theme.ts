@@ -11,6 +11,8 @@ export const theme = createTheme({
   components: {
     // The header of a dialog is not the banner of the page.
     ModalHeader: { defaultProps: { role: "presentation" } },
+    // A menu has items alone as its children; the first of them gets the focus.
+    Menu: { defaultProps: { withInitialFocusPlaceholder: false } },
   },
 });
 

@@ -22,13 +22,15 @@ export function useForm<Values extends Readonly<Record<string, unknown>>>(
   initial: Values,
   send: (values: Values) => Promise<unknown>,
 ): Form<Values> {
+  // The first values: a caller may make others, which are not the same, each time it draws itself.
+  const [saved] = useState(initial);
   const [values, setValues] = useState(initial);
   const [isSending, setSending] = useState(false);
   const [isSaved, setSaved] = useState(false);
   const [error, setError] = useState<unknown>();
   // Not a state: the screen may be left before the form is drawn again.
   const mayLeave = useRef(false);
-  const isDirty = !isSaved && Object.keys(initial).some((name) => values[name] !== initial[name]);
+  const isDirty = !isSaved && Object.keys(saved).some((name) => values[name] !== saved[name]);
   const blocker = useBlocker({
     // Another order or filter on the same screen keeps the form.
     shouldBlockFn: ({ current, next }) => isDirty && !mayLeave.current && current.pathname !== next.pathname,

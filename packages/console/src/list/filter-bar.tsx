@@ -97,13 +97,13 @@ export interface ColumnMenuProps {
 export function ColumnMenu({ columns, chosen, onChange }: ColumnMenuProps) {
   const toggled = (toggledId: string) => columns.map(({ id }) => id).filter((id) => chosen.has(id) !== (id === toggledId));
   return (
-    <Popover position="bottom-end" shadow="md" trapFocus>
+    <Popover position="bottom-end" shadow="md" trapFocus hideDetached={false}>
       <Popover.Target>
         <Button variant="default" size="xs">
           Columns
         </Button>
       </Popover.Target>
-      <Popover.Dropdown p="xs">
+      <Popover.Dropdown p="xs" mah="60vh" style={{ overflowY: "auto" }}>
         <Stack gap="xs">
           {columns.map(({ id, title }) => (
             <Checkbox

@@ -45,13 +45,13 @@ function SavedFiltersMenu({ list, filters }: SavedFiltersProps) {
   };
   const error = saved.error ?? save.error ?? forget.error;
   return (
-    <Popover position="bottom-end" shadow="md" width="18rem" trapFocus>
+    <Popover position="bottom-end" shadow="md" width="18rem" trapFocus hideDetached={false}>
       <Popover.Target>
         <Button variant="default" size="xs">
           Saved filters
         </Button>
       </Popover.Target>
-      <Popover.Dropdown>
+      <Popover.Dropdown mah="60vh" style={{ overflowY: "auto" }}>
         <Stack gap="xs">
           {(saved.data?.savedFilters ?? []).map((each) => (
             <Group key={each.name} gap="xs" wrap="nowrap" justify="space-between">
