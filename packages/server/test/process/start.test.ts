@@ -183,6 +183,7 @@ describe("holtd", { concurrency: 2 }, () => {
       OTEL_EXPORTER_OTLP_ENDPOINT: "collector",
       HOLT_MIN_FREE_DISK: "much",
       HOLT_SIGNING_KEY_ROTATION: "often",
+      HOLT_MAX_MAILS_PER_HOUR: "many",
       HOLT_WAL_ARCHIVE: "ftp://x",
       HOLT_WAL_ARCHIVE_RETENTION: "long",
       HOLT_LOCAL_ACCOUNTS: "some",
