@@ -75,7 +75,10 @@ for (const store of storeNames) {
     assert.equal(imported.code, 0, imported.stderr + imported.stdout);
     assert.match(imported.stdout, new RegExp(`^Imported my-org .* and ${LAYERS + 1} blobs`));
     const verified = await runHoltd(["verify"], to);
-    assert.deepEqual([verified.code, verified.stdout], [0, `Checked ${LAYERS + 1} blobs, 1 manifests, 2 audit chains and the counts: no problems.\n`]);
+    assert.deepEqual(
+      [verified.code, verified.stdout],
+      [0, `Checked ${LAYERS + 1} blobs, 1 manifests, 2 audit chains and the counts: no problems.\n`],
+    );
   });
 }
 
