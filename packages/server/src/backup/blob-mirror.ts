@@ -4,6 +4,7 @@ import { Readable } from "node:stream";
 import { digestOf, parseDigest } from "../blobs/digest.ts";
 import { type BlobStore, NoSuchBlob } from "../blobs/store.ts";
 import { eachConcurrently } from "../lib/each-concurrently.ts";
+import { pipeThrough } from "../lib/pipe-through.ts";
 import { BLOBS, blobPath, hashing, type ListedBlob } from "./snapshot.ts";
 import type { BackupTarget } from "./target.ts";
 
@@ -46,11 +47,11 @@ async function writeBlob(target: BackupTarget, blobs: BlobStore, { digest, size 
     const source = await blobs.read(digest, { start: 0, end: size - 1 });
     const hash = createHash(algorithm);
     const meter = hashing(hash);
+    const bytes = pipeThrough(source, meter.stream);
     const check = async function* () {
-      yield* source.pipe(meter.stream);
+      yield* bytes;
       if (meter.size() !== size || `${algorithm}:${hash.digest("hex")}` !== digest) throw new DamagedBlob();
     };
-    source.on("error", (error) => meter.stream.destroy(error));
     await target.write(blobPath(digest), Readable.from(check(), { objectMode: false }));
     return "copied";
   } catch (error) {

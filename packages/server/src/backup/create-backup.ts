@@ -12,7 +12,7 @@ import {
   BLOBS,
   blobPath,
   FORMAT,
-  hashing,
+  isIntact,
   type ListedBlob,
   listSnapshots,
   pathIn,
@@ -133,11 +133,10 @@ function* linesOf(blobs: readonly ListedBlob[]): Generator<Buffer> {
 
 /** Reads the files of a snapshot again. @throws Error for the operator if one has changed */
 export async function verifyFiles(target: BackupTarget, { name, files }: Pick<Snapshot, "name" | "files">): Promise<void> {
-  for (const { path, size, sha256 } of files) {
-    const hash = createHash("sha256");
-    const meter = hashing(hash);
-    for await (const _ of (await target.read(pathIn(name, path))).pipe(meter.stream));
-    if (meter.size() !== size || hash.digest("hex") !== sha256) throw new Error(`the file ${path} of the snapshot ${name} is damaged`);
+  for (const file of files) {
+    const { path } = file;
+    if (!(await isIntact(target, { ...file, path: pathIn(name, path) })))
+      throw new Error(`the file ${path} of the snapshot ${name} is damaged`);
   }
 }
 

@@ -7,6 +7,7 @@ import { createZstdCompress } from "node:zlib";
 import type { BlobReference } from "../blobs/references.ts";
 import { type PostgresReader, readPostgres } from "../db/postgres-copy.ts";
 import { pinSqlite, problemsOfSqlite, readSqlite } from "../db/sqlite-copy.ts";
+import { pipeThrough } from "../lib/pipe-through.ts";
 import type { ListedBlob, Snapshot, SnapshotWriter } from "./snapshot.ts";
 
 /** A blob that the copied database knows. */
@@ -75,10 +76,7 @@ async function copyTables(reader: PostgresReader, { writer, references, onProgre
   const [schema] = await reader.query<{ version: number }>(SCHEMA);
   for (const [index, table] of tables.entries()) {
     onProgress(index / tables.length);
-    const rows = reader.rows(table);
-    const compressed = createZstdCompress();
-    rows.on("error", (error) => compressed.destroy(error));
-    await writer.write(rowsFile(table.name), rows.pipe(compressed));
+    await writer.write(rowsFile(table.name), pipeThrough(reader.rows(table), createZstdCompress()));
   }
   return { database: { kind: "postgres", tables, sequences: await reader.sequences() }, schema: schema?.version ?? 0, blobs };
 }

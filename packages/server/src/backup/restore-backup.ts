@@ -9,6 +9,7 @@ import { createZstdDecompress } from "node:zlib";
 import { DigestMismatch } from "../blobs/store.ts";
 import { isEmptyPostgres, loadPostgres } from "../db/postgres-copy.ts";
 import { eachConcurrently } from "../lib/each-concurrently.ts";
+import { pipeThrough } from "../lib/pipe-through.ts";
 import { verifyFiles } from "./create-backup.ts";
 import { rowsFile, SQLITE_FILE } from "./database-source.ts";
 import { openKey } from "./key-box.ts";
@@ -119,10 +120,7 @@ async function restoreDatabase({ target, snapshot, dataDir, databaseUrl, createT
   if (database.kind === "sqlite") return restoreFile(await target.read(pathIn(name, SQLITE_FILE)), join(dataDir, "holt.db"));
   await createTables(schema);
   await loadPostgres(databaseUrl, database, async (table) => {
-    const compressed = await target.read(pathIn(name, rowsFile(table.name)));
-    const rows = createZstdDecompress();
-    compressed.on("error", (error) => rows.destroy(error));
-    return compressed.pipe(rows);
+    return pipeThrough(await target.read(pathIn(name, rowsFile(table.name))), createZstdDecompress());
   });
 }
 

@@ -4,6 +4,7 @@ import type { Readable } from "node:stream";
 import type { BlobSettings } from "../blobs/blob-settings.ts";
 import { parseDigest } from "../blobs/digest.ts";
 import { openBlobFolder } from "../blobs/open-blobs.ts";
+import { putBlob } from "../blobs/put-blob.ts";
 import { type BlobStore, DigestMismatch } from "../blobs/store.ts";
 import type { Log } from "../lib/log.ts";
 import type { ListedBlob } from "./snapshot.ts";
@@ -37,15 +38,7 @@ function restoreIntoFolder(dataDir: string, log: Log): RestoredBlobs {
     isEmpty: async () => true,
     has: async ({ digest, size }) => (await open().stat(digest))?.size === size,
     async write({ digest }, content) {
-      const blobs = open();
-      const upload = `restore-${digest.replace(":", "-").slice(0, 100)}`;
-      await blobs.abort(upload);
-      try {
-        await blobs.append(upload, content, 0);
-        await blobs.commit(upload, digest);
-      } finally {
-        await blobs.abort(upload);
-      }
+      await putBlob(open(), digest, content, `restore-${digest.replace(":", "-").slice(0, 100)}`);
     },
     [Symbol.asyncDispose]: async () => opened?.[Symbol.asyncDispose](),
   };

@@ -9,6 +9,7 @@ import { Readable, Transform } from "node:stream";
 import { text } from "node:stream/consumers";
 import { parseDigest } from "../blobs/digest.ts";
 import type { PostgresDump } from "../db/postgres-copy.ts";
+import { pipeThrough } from "../lib/pipe-through.ts";
 import type { BackupTarget } from "./target.ts";
 
 export const FORMAT = 1;
@@ -84,12 +85,17 @@ export interface ListedBlob {
   readonly size: number;
 }
 
-export async function* readBlobList(target: BackupTarget, name: string): AsyncIterable<ListedBlob> {
-  const input = await target.read(pathIn(name, "blobs.txt"));
+/** @param path of a list with the digest and the size of a blob in each line */
+export async function* readBlobLines(target: BackupTarget, path: string): AsyncIterable<ListedBlob> {
+  const input = await target.read(path);
   for await (const line of createInterface({ input })) {
     const [digest = "", size] = line.split(" ");
     if (digest !== "") yield { digest, size: Number(size) };
   }
+}
+
+export function readBlobList(target: BackupTarget, name: string): AsyncIterable<ListedBlob> {
+  return readBlobLines(target, pathIn(name, "blobs.txt"));
 }
 
 /** Writes files of a snapshot and remembers their sizes and hashes. */
@@ -105,18 +111,30 @@ export class SnapshotWriter {
 
   /** @param file relative to the snapshot's folder */
   async write(file: string, content: Readable | string): Promise<void> {
-    const hash = createHash("sha256");
-    const meter = hashing(hash);
     const source = typeof content === "string" ? Readable.from([Buffer.from(content)]) : content;
-    source.on("error", (error) => meter.stream.destroy(error));
-    await this.#target.write(pathIn(this.#name, file), source.pipe(meter.stream));
-    this.files.push({ path: file, size: meter.size(), sha256: hash.digest("hex") });
+    this.files.push({ ...(await writeHashed(this.#target, pathIn(this.#name, file), source)), path: file });
   }
 
   /** Makes the snapshot complete. */
   finish(snapshot: Snapshot): Promise<void> {
     return this.#target.write(pathIn(this.#name, "snapshot.json"), Readable.from([Buffer.from(`${JSON.stringify(snapshot, null, 2)}\n`)]));
   }
+}
+
+/** @returns the file with the hash of the bytes that were written */
+export async function writeHashed(target: BackupTarget, path: string, content: Readable): Promise<SnapshotFile> {
+  const hash = createHash("sha256");
+  const meter = hashing(hash);
+  await target.write(path, pipeThrough(content, meter.stream));
+  return { path, size: meter.size(), sha256: hash.digest("hex") };
+}
+
+/** Reads a file of the target again. @returns whether it is as it was written */
+export async function isIntact(target: BackupTarget, { path, size, sha256 }: SnapshotFile): Promise<boolean> {
+  const hash = createHash("sha256");
+  const meter = hashing(hash);
+  for await (const _ of pipeThrough(await target.read(path), meter.stream));
+  return meter.size() === size && hash.digest("hex") === sha256;
 }
 
 /** Passes bytes on, and hashes and counts them. */

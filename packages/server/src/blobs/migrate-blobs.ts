@@ -2,8 +2,9 @@
  * Copies all blobs from one store to another while servers use both. A blob that the new store has is not copied again, so
  * an interrupted migration continues. Each copy is stored under the digest of the bytes that arrived.
  */
-import { randomUUID } from "node:crypto";
+import { eachConcurrently } from "../lib/each-concurrently.ts";
 import type { Log } from "../lib/log.ts";
+import { putBlob } from "./put-blob.ts";
 import { type BlobStore, DigestMismatch, type ListedBlob, NoSuchBlob } from "./store.ts";
 
 export interface MigrationReport {
@@ -46,22 +47,18 @@ export async function migrateBlobs(options: MigrationOptions): Promise<Migration
 async function runPass({ from, to, log, onCopied }: MigrationOptions, damaged: Set<string>) {
   const counts = { copied: 0, bytes: 0, present: 0 };
   const missing = missingBlobs(from, to, () => counts.present++);
-  async function copyNext(): Promise<void> {
-    for (let next = await missing.next(); !next.done; next = await missing.next()) {
-      const digest = next.value;
-      if (damaged.has(digest)) continue;
-      const size = await copyBlob(digest, from, to);
-      if (size === "damaged") {
-        damaged.add(digest);
-        log.error({ digest }, "a blob is damaged and was not copied; push the content again");
-      } else if (size !== undefined) {
-        counts.copied++;
-        counts.bytes += size;
-        onCopied?.(digest, size);
-      }
+  await eachConcurrently(missing, MAX_COPIES_AT_ONCE, async (digest) => {
+    if (damaged.has(digest)) return;
+    const size = await copyBlob(digest, from, to);
+    if (size === "damaged") {
+      damaged.add(digest);
+      log.error({ digest }, "a blob is damaged and was not copied; push the content again");
+    } else if (size !== undefined) {
+      counts.copied++;
+      counts.bytes += size;
+      onCopied?.(digest, size);
     }
-  }
-  await Promise.all(Array.from({ length: MAX_COPIES_AT_ONCE }, copyNext));
+  });
   return counts;
 }
 
@@ -69,20 +66,12 @@ async function runPass({ from, to, log, onCopied }: MigrationOptions, damaged: S
 async function copyBlob(digest: string, from: BlobStore, to: BlobStore): Promise<number | "damaged" | undefined> {
   const facts = await from.stat(digest);
   if (facts === undefined) return undefined;
-  const upload = randomUUID();
   try {
-    const bytes = await from.read(digest);
-    const received = await to.append(upload, bytes, 0, "whole");
-    // A stream that failed ends an upload as well.
-    if (bytes.errored !== null && bytes.errored !== undefined) throw bytes.errored;
-    await to.commit(upload, digest);
-    return received;
+    return await putBlob(to, digest, await from.read(digest));
   } catch (error) {
     if (error instanceof DigestMismatch) return "damaged";
     if (error instanceof NoSuchBlob) return undefined;
     throw error;
-  } finally {
-    await to.abort(upload);
   }
 }
 

@@ -3,13 +3,13 @@
  * one row per line, as a JSON array of the columns; the list of blobs; and `organization.json`, which is written last and
  * makes the export complete. README.md describes the values.
  */
-import { createHash } from "node:crypto";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { createZstdCompress, createZstdDecompress } from "node:zlib";
-import { hashing, type ListedBlob, type SnapshotFile } from "../backup/snapshot.ts";
+import { isIntact, type SnapshotFile, writeHashed } from "../backup/snapshot.ts";
 import { type BackupTarget, NoSuchObject } from "../backup/target.ts";
+import { pipeThrough } from "../lib/pipe-through.ts";
 
 export const FORMAT = 1;
 export const MANIFEST = "organization.json";
@@ -75,49 +75,21 @@ export async function writeRows(
         yield line;
       }
     }
-    files.push(await writeFile(target, path, compressed(Readable.from(lines()))));
+    files.push(await writeHashed(target, path, pipeThrough(Readable.from(lines()), createZstdCompress())));
   }
   return { name: table, columns, rows: count, files };
 }
 
-function compressed(source: Readable): Readable {
-  const stream = createZstdCompress();
-  source.on("error", (error) => stream.destroy(error));
-  return source.pipe(stream);
-}
-
-/** @returns the file with the hash of the bytes that were written */
-export async function writeFile(target: BackupTarget, path: string, content: Readable): Promise<SnapshotFile> {
-  const hash = createHash("sha256");
-  const meter = hashing(hash);
-  content.on("error", (error) => meter.stream.destroy(error));
-  await target.write(path, content.pipe(meter.stream));
-  return { path, size: meter.size(), sha256: hash.digest("hex") };
-}
-
 /** The rows of a file, which must have been verified. */
 export async function* readRows(target: BackupTarget, { path }: SnapshotFile): AsyncIterable<Cell[]> {
-  const source = await target.read(path);
-  const input = createZstdDecompress();
-  source.on("error", (error) => input.destroy(error));
-  for await (const line of createInterface({ input: source.pipe(input) })) yield JSON.parse(line) as Cell[];
+  const input = pipeThrough(await target.read(path), createZstdDecompress());
+  for await (const line of createInterface({ input })) yield JSON.parse(line) as Cell[];
 }
 
 /** Reads files again. @throws Error for the operator if one has changed */
 export async function verifyExport(target: BackupTarget, { tables, blobs }: Pick<ExportedOrganization, "tables" | "blobs">): Promise<void> {
-  for (const { path, size, sha256 } of [...tables.flatMap(({ files }) => files), blobs.file]) {
-    const hash = createHash("sha256");
-    const meter = hashing(hash);
-    for await (const _ of (await target.read(path)).pipe(meter.stream));
-    if (meter.size() !== size || hash.digest("hex") !== sha256) throw new Error(`the file ${path} of the export is damaged`);
-  }
-}
-
-export async function* readBlobs(target: BackupTarget): AsyncIterable<ListedBlob> {
-  for await (const line of createInterface({ input: await target.read(BLOB_LIST) })) {
-    const [digest = "", size] = line.split(" ");
-    if (digest !== "") yield { digest, size: Number(size) };
-  }
+  for (const file of [...tables.flatMap(({ files }) => files), blobs.file])
+    if (!(await isIntact(target, file))) throw new Error(`the file ${file.path} of the export is damaged`);
 }
 
 /** Undefined if there is no such file. */

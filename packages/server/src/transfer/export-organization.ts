@@ -5,7 +5,7 @@
 import { Readable } from "node:stream";
 import { sql } from "kysely";
 import { type BlobMirror, openBlobMirror } from "../backup/blob-mirror.ts";
-import { BLOBS, blobPath, type ListedBlob } from "../backup/snapshot.ts";
+import { BLOBS, blobPath, type ListedBlob, writeHashed } from "../backup/snapshot.ts";
 import type { BackupTarget } from "../backup/target.ts";
 import type { BlobReference } from "../blobs/references.ts";
 import type { BlobStore } from "../blobs/store.ts";
@@ -22,7 +22,6 @@ import {
   readJson,
   UNFINISHED,
   verifyExport,
-  writeFile,
   writeJson,
   writeRows,
 } from "./export-format.ts";
@@ -68,7 +67,7 @@ export async function exportOrganization(parts: ExportParts, report: TransferRep
   const { tables, positions, blobs, secrets } = await store.snapshot((db) => copyRows(db, parts));
   report.step("copying blobs");
   const { listed, problems } = await copyBlobs(await openBlobMirror(target, parts.blobs), blobs, report);
-  const file = await writeFile(target, BLOB_LIST, Readable.from(linesOf(listed)));
+  const file = await writeHashed(target, BLOB_LIST, Readable.from(linesOf(listed)));
   await removeOtherBlobs(target, listed);
   report.step("verifying");
   const totals = { count: listed.length, bytes: listed.reduce((sum, { size }) => sum + size, 0), file };

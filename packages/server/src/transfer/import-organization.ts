@@ -4,9 +4,10 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "kysely";
-import { blobPath, type ListedBlob } from "../backup/snapshot.ts";
+import { blobPath, type ListedBlob, readBlobLines } from "../backup/snapshot.ts";
 import { type BackupTarget, NoSuchObject } from "../backup/target.ts";
 import { linkBlob } from "../blobs/link-blob.ts";
+import { putBlob } from "../blobs/put-blob.ts";
 import type { BlobReference } from "../blobs/references.ts";
 import { countRemovals } from "../blobs/removal.ts";
 import { type BlobStore, DigestMismatch } from "../blobs/store.ts";
@@ -14,7 +15,7 @@ import type { CountedRows } from "../db/count-check.ts";
 import type { ReadDb, Store, WriteDb } from "../db/store.ts";
 import { readTableShapes } from "../db/table-columns.ts";
 import { eachConcurrently } from "../lib/each-concurrently.ts";
-import { type ExportedOrganization, FORMAT, MANIFEST, readBlobs, readJson, verifyExport } from "./export-format.ts";
+import { BLOB_LIST, type ExportedOrganization, FORMAT, MANIFEST, readJson, verifyExport } from "./export-format.ts";
 import type { TransferReport } from "./export-organization.ts";
 import { ImportedRows } from "./imported-rows.ts";
 import { inOrganization, isCarried, type OrganizationTables } from "./organization-tables.ts";
@@ -100,7 +101,7 @@ async function assertSameSchema({ store, exported, schema, tables }: ImportParts
   }
 }
 
-/** What is left of an organization that was deleted, and why it cannot come back. */
+/** Messages for the tables that keep rows of an organization after its deletion. */
 const REMAINS: Readonly<Record<string, (organization: string) => string>> = {
   outbox: (organization) =>
     `had the organization ${organization} before, and still has its events; import it when they are older than HOLT_EVENT_RETENTION`,
@@ -121,7 +122,7 @@ async function assertAbsent(db: ReadDb, { exported, tables }: ImportParts): Prom
 
 async function copyBlobs({ target, store, blobs }: ImportParts, report: TransferReport): Promise<void> {
   const seen = { blobs: 0, bytes: 0 };
-  await eachConcurrently(readBlobs(target), CONCURRENCY, async (blob) => {
+  await eachConcurrently(readBlobLines(target, BLOB_LIST), CONCURRENCY, async (blob) => {
     await linkBlob(
       store,
       blob.digest,
@@ -137,17 +138,12 @@ async function copyBlobs({ target, store, blobs }: ImportParts, report: Transfer
 /** The blob store compares the digest, and its write is durable. */
 async function storeBlob(target: BackupTarget, blobs: BlobStore, { digest, size }: ListedBlob): Promise<number> {
   if ((await blobs.stat(digest))?.size === size) return size;
-  const upload = `import-${digest.replace(":", "-").slice(0, 100)}`;
-  await blobs.abort(upload);
   try {
-    await blobs.append(upload, await target.read(blobPath(digest)), 0, "whole");
-    return (await blobs.commit(upload, digest)).size;
+    return await putBlob(blobs, digest, await target.read(blobPath(digest)), `import-${digest.replace(":", "-").slice(0, 100)}`);
   } catch (error) {
     if (error instanceof DigestMismatch) throw new Error(`the blob ${digest} of the export is damaged`, { cause: error });
     if (error instanceof NoSuchObject) throw new Error(`the export has lost the blob ${digest}`, { cause: error });
     throw error;
-  } finally {
-    await blobs.abort(upload);
   }
 }
 

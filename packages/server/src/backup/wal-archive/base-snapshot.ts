@@ -1,12 +1,12 @@
 /** Writes a copy of the whole database into the archive of its write-ahead log. */
-import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { rm } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { createZstdCompress } from "node:zlib";
 import { type PinnedSqlite, pinSqlite } from "../../db/sqlite-copy.ts";
 import type { WalPosition } from "../../db/wal-file.ts";
-import { hashing } from "../snapshot.ts";
+import { pipeThrough } from "../../lib/pipe-through.ts";
+import { writeHashed } from "../snapshot.ts";
 import type { BackupTarget } from "../target.ts";
 import { BASE_FILE, type Base, basePath, FORMAT } from "./archive-form.ts";
 import type { WalReader } from "./wal-reader.ts";
@@ -55,14 +55,9 @@ export async function writeBase(
       using state = pinned;
       await state.copyTo(scratch, () => {});
     }
-    const hash = createHash("sha256");
-    const meter = hashing(hash);
-    const compressed = createZstdCompress();
-    const source = createReadStream(scratch);
-    source.on("error", (error) => compressed.destroy(error));
-    compressed.on("error", (error) => meter.stream.destroy(error));
-    await target.write(basePath(place.time, BASE_FILE), source.pipe(compressed).pipe(meter.stream));
-    const base: Base = { format: FORMAT, ...place, size: meter.size(), sha256: hash.digest("hex"), version, schema };
+    const compressed = pipeThrough(createReadStream(scratch), createZstdCompress());
+    const { size, sha256 } = await writeHashed(target, basePath(place.time, BASE_FILE), compressed);
+    const base: Base = { format: FORMAT, ...place, size, sha256, version, schema };
     await target.write(basePath(place.time, "base.json"), Readable.from([Buffer.from(`${JSON.stringify(base, null, 2)}\n`)]));
   } finally {
     await removeFile(scratch);
