@@ -52,9 +52,8 @@ function inspectSqlite(path: string): DatabaseFacts {
 }
 
 async function inspectPostgres(url: string): Promise<DatabaseFacts> {
-  const { withSingleConnection } = await import("./postgres-watchdog.ts");
   const { postgresHosts } = await import("./postgres-hosts.ts");
-  return withSingleConnection(postgresHosts(url), async (client) => {
+  return postgresHosts(url).withConnection(async (client) => {
     const rows = async (sql: string, values: unknown[] = []) => (await client.query(sql, values)).rows as Record<string, string>[];
     const found = await rows("select name, setting from pg_settings where name = any($1)", [POSTGRES_SETTINGS]);
     const [server] = await rows("select current_setting('server_version_num') as version, clock_timestamp()::text as time");

@@ -3,10 +3,10 @@
  * After a failure all hosts are asked at the same time, until one accepts writes: the primary, or a promoted standby.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import pg from "pg";
+import type { ClientBase } from "pg";
+import { withConnection } from "./postgres-connection.ts";
 import { splitPostgresUrl } from "./postgres-url.ts";
 
-const PROBE_MS = 2000;
 const PAUSE_MS = 200;
 /** Rounds of a search. A later failure begins the next search. */
 const MAX_ROUNDS = 50;
@@ -37,9 +37,14 @@ export class PostgresHosts {
     return this.#url;
   }
 
-  /** Waits until the first search has ended. */
-  async known(): Promise<void> {
-    if (!this.#isKnown) await this.find();
+  /** Whether the first search has ended. */
+  get isKnown(): boolean {
+    return this.#isKnown;
+  }
+
+  /** Runs statements on a new connection to the host. Each step takes 2 s at most. */
+  async withConnection<T>(use: (client: ClientBase) => Promise<T>): Promise<T> {
+    return withConnection(await this.find(), use);
   }
 
   /** A connection failed, or its host accepts no writes: begins to look for another host. */
@@ -72,22 +77,12 @@ export class PostgresHosts {
 }
 
 /** @returns the URL @throws if the host does not answer or accepts no writes */
-async function writableUrl(connectionString: string): Promise<string> {
-  const client = new pg.Client({
-    connectionString,
-    application_name: "holt",
-    connectionTimeoutMillis: PROBE_MS,
-    query_timeout: PROBE_MS,
-  });
-  client.on("error", () => {});
-  try {
-    await client.connect();
+function writableUrl(url: string): Promise<string> {
+  return withConnection(url, async (client) => {
     const { rows } = await client.query<{ value: string }>(IS_READ_ONLY);
     if (rows[0]?.value !== "off") throw new Error("the host accepts no writes");
-    return connectionString;
-  } finally {
-    client.end().catch(() => {});
-  }
+    return url;
+  });
 }
 
 const known = new Map<string, PostgresHosts>();

@@ -7,7 +7,7 @@ const TARGET = "target_session_attrs";
 export interface PostgresUrl {
   /** A URL for each host, in their order. The driver knows neither several hosts nor the parameter. */
   readonly hosts: readonly string[];
-  /** Why the value of `target_session_attrs` cannot be used: "must be …"; undefined if it can. */
+  /** The problem with the value of `target_session_attrs`: "must be …"; undefined if there is none. */
   readonly problem: string | undefined;
 }
 

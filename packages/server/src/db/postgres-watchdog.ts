@@ -5,9 +5,10 @@
  * minutes. The watchdog asks the database over a new connection whether it still works on the statement. While the
  * database cannot be reached at all, statements wait for at most `STATEMENT_MS`.
  */
-import type { Socket } from "node:net";
-import pg, { type ClientBase } from "pg";
+import type pg from "pg";
+import type { ClientBase } from "pg";
 import type { Log } from "../lib/log.ts";
+import { destroyConnection, socketOf } from "./postgres-connection.ts";
 import type { PostgresHosts } from "./postgres-hosts.ts";
 
 /** Longest time for an answer to a statement. The database's own limit is shorter, so that it usually answers. */
@@ -15,7 +16,6 @@ const STATEMENT_MS = 30_000;
 /** After this time without a byte from the database, the watchdog asks about the statement. */
 const SILENT_MS = 3_000;
 const TICK_MS = 1_000;
-const CHECK_MS = 2_000;
 
 /** A statement that has not been answered yet. */
 interface Pending {
@@ -124,7 +124,7 @@ export class Watchdog implements Disposable {
 
   async #check(silent: ReadonlyMap<ClientBase, Pending>): Promise<void> {
     const pids = [...silent.keys()].flatMap((client) => this.#sessions.get(client)?.pid ?? []);
-    const working = await withSingleConnection(this.#hosts, async (client) => (await client.query<Session>(WORKING, [pids])).rows);
+    const working = await this.#hosts.withConnection(async (client) => (await client.query<Session>(WORKING, [pids])).rows);
     for (const [client, pending] of silent) {
       const session = this.#sessions.get(client);
       const isWorking = working.some(({ pid, start }) => pid === session?.pid && start === session.start);
@@ -148,31 +148,7 @@ export class Watchdog implements Disposable {
   }
 }
 
-/** Closes the socket at once, also where the other side does not answer. Pending statements fail. */
-export function destroyConnection(client: ClientBase): void {
-  socketOf(client).destroy(new Error("the database connection does not answer"));
-}
-
-/** Runs statements on a new connection, so that neither pools nor old connections matter. Each step takes 2 s at most. */
-export async function withSingleConnection<T>(hosts: PostgresHosts, use: (client: ClientBase) => Promise<T>): Promise<T> {
-  const limits = { connectionTimeoutMillis: CHECK_MS, query_timeout: CHECK_MS };
-  const client = new pg.Client({ connectionString: await hosts.find(), application_name: "holt", ...limits });
-  client.on("error", () => {});
-  try {
-    await client.connect();
-    return await use(client);
-  } finally {
-    client.end().catch(() => {});
-    // A silent connection does not end by itself.
-    setTimeout(() => destroyConnection(client), CHECK_MS).unref();
-  }
-}
-
 /** The query as the driver takes it, with a limit of its own. */
 export function withTimeout(text: string): pg.QueryConfig {
   return { text, query_timeout: 5_000 } as pg.QueryConfig;
-}
-
-function socketOf(client: ClientBase): Socket {
-  return (client as unknown as { connection: { stream: Socket } }).connection.stream;
 }

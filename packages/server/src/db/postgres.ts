@@ -9,9 +9,10 @@ import { noTracer, type Tracer } from "../lib/tracer.ts";
 import { postgresDialect } from "./dialect.ts";
 import { createReadHandle, type Execute } from "./handle.ts";
 import { createObservation, type Observation, type StatementKind } from "./observation.ts";
+import { destroyConnection } from "./postgres-connection.ts";
 import { type PostgresHosts, postgresHosts } from "./postgres-hosts.ts";
 import { executeOn, executePlainOn, isBroken, markBroken } from "./postgres-statements.ts";
-import { destroyConnection, Watchdog, type WatchOptions, withSingleConnection, withTimeout } from "./postgres-watchdog.ts";
+import { Watchdog, type WatchOptions, withTimeout } from "./postgres-watchdog.ts";
 import type { DatabaseUsage, PoolUsage, ReadDb, Store, TransactionOptions, WriteDb } from "./store.ts";
 import { createAttempt, RETRY_AFTER_SECONDS, retryConflicts } from "./transaction.ts";
 import { WRITE_PROBE, WriteHealth } from "./write-health.ts";
@@ -211,7 +212,8 @@ class PostgresStore implements Store {
 
   /** Discards idle connections that have probably gone silent. */
   async #connect(pool: pg.Pool): Promise<pg.PoolClient> {
-    await this.#parts.hosts.known();
+    const { hosts } = this.#parts;
+    if (!hosts.isKnown) await hosts.find();
     for (;;) {
       const client = await pool.connect();
       if (!this.#parts.watchdog.isStale(client)) return client;
@@ -224,7 +226,7 @@ class PostgresStore implements Store {
     const timeout = sleep(PING_TIMEOUT_MS, undefined, { ref: false }).then(() => {
       throw unavailable("the database does not answer");
     });
-    const probe = () => withSingleConnection(this.#parts.hosts, (client) => client.query(PROBE, [WRITE_PROBE, new Date().toISOString()]));
+    const probe = () => this.#parts.hosts.withConnection((client) => client.query(PROBE, [WRITE_PROBE, new Date().toISOString()]));
     const check = async () => {
       await this.#read(CompiledQuery.raw("select 1"));
       await this.#writeHealth.probe(probe).catch((cause: unknown) => {

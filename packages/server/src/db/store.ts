@@ -18,7 +18,7 @@ export interface WriteDb extends ReadDb, Pick<Kysely<Schema>, "insertInto" | "up
   readonly audit: AuditNotes;
 }
 
-/** What a transaction notes for its audit entry. */
+/** Notes of a transaction for its audit entry. */
 export interface AuditNotes {
   /** Whether the owner of the transaction appends one entry for all of it. Other code then appends none. */
   isCovered: boolean;
