@@ -3,13 +3,13 @@ import { create } from "@bufbuild/protobuf";
 import { type ListImportsRequest, type ListImportsResponse, ListImportsResponseSchema } from "@holt/api/gen/holt/v1/imports_pb.ts";
 import type { Call } from "../../api/call/call.ts";
 import { parsePageRequest } from "../../api/resource/list.ts";
-import type { PageTokens } from "../../api/resource/page-token.ts";
+import { bindingOf, type PageTokens } from "../../api/resource/page-token.ts";
 import { importFromRow } from "../import/remote/import-row.ts";
 
 export async function listImports(request: ListImportsRequest, call: Call, tokens: PageTokens): Promise<ListImportsResponse> {
   const { parent, pageToken, pageSize } = request;
   const { limit } = parsePageRequest({ pageSize, skip: 0 });
-  const binding = JSON.stringify([call.operation.name, call.principal?.uid, parent]);
+  const binding = bindingOf(call, parent);
   const after = pageToken === "" ? undefined : tokens.open(pageToken, binding, call.now);
   const rows = await call.db
     .selectFrom("advisory_import")

@@ -12,7 +12,7 @@ import { countRows, type ListSize, measureRows, type RowCount } from "./count-ro
 import type { Resource } from "./define.ts";
 import { type Order, parseOrderBy } from "./order-by.ts";
 import { type CutPage, cutPage } from "./page-bytes.ts";
-import type { PageTokens } from "./page-token.ts";
+import { bindingOf, type PageTokens } from "./page-token.ts";
 import { type Row, readRows } from "./read-rows.ts";
 import type { Entries, Selection } from "./selection.ts";
 import { type Condition, onColumn, type View, viewOf } from "./visible.ts";
@@ -83,7 +83,7 @@ export async function listPage(resource: Resource, request: ListRequest, call: C
   const filters = filtersOf(resource, request);
   // Not computed without need: a filter may be as large as a message.
   const binding = () =>
-    bindingOf(call, request.uidp, [...filters, ...conditions.map((condition) => conditionText(condition, call))], order);
+    bindingOfList(call, request.uidp, [...filters, ...conditions.map((condition) => conditionText(condition, call))], order);
   const after = request.pageToken === "" ? undefined : tokens.open(request.pageToken, binding(), call.now);
   const whole = viewOf(call.access.scopes(listCapabilities(call)), request.uidp, resource, call.db.dialect);
   const equal = filters.map((filter) => equality(filter, call.db.dialect));
@@ -161,10 +161,9 @@ function conditionText({ seek }: Condition, { db }: Call): unknown {
   return [text, parameters];
 }
 
-/** A page token works only for the same caller, list, filters and order. */
-function bindingOf(call: Call, uidp: UIDPFilter | undefined, filters: readonly unknown[], order: Order): string {
+function bindingOfList(call: Call, uidp: UIDPFilter | undefined, filters: readonly unknown[], order: Order): string {
   const hierarchy = uidp === undefined ? [] : [uidp.ancestorsOf, uidp.descendantsOf, uidp.childrenOf, uidp.inRoot, ...uidp.ids];
-  return JSON.stringify([call.operation.name, call.principal?.uid, hierarchy, filters, order.column, order.descending]);
+  return bindingOf(call, hierarchy, filters, order.column, order.descending);
 }
 
 type ListedPage = Omit<Page, "uids">;

@@ -2,6 +2,7 @@
 import { createHash, createSecretKey, type KeyObject } from "node:crypto";
 import { invalidArgument } from "../../lib/errors.ts";
 import { openBox, sealBox } from "../../lib/sealed-box.ts";
+import type { Call } from "../call/call.ts";
 
 const LIFETIME_MS = 3 * 24 * 60 * 60 * 1000;
 
@@ -20,6 +21,11 @@ export interface PageTokens {
   seal(position: Position, binding: string, now: Date): string;
   /** The position; undefined if the token has expired, so that the list restarts. @throws INVALID_ARGUMENT on page_token */
   open(token: string, binding: string, now: Date): Position | undefined;
+}
+
+/** The binding of a page token: it is valid for the same operation, caller and terms of the list. */
+export function bindingOf({ operation, principal }: Pick<Call, "operation" | "principal">, ...terms: readonly unknown[]): string {
+  return JSON.stringify([operation.name, principal?.uid, ...terms]);
 }
 
 /** @param bytes a key of 32 bytes, the same on all servers of one database */

@@ -16,7 +16,7 @@ import { assertHolds } from "../../api/call/authorize.ts";
 import type { Call } from "../../api/call/call.ts";
 import { implement, read } from "../../api/call/implement.ts";
 import { parsePageRequest } from "../../api/resource/list.ts";
-import type { PageTokens } from "../../api/resource/page-token.ts";
+import { bindingOf, type PageTokens } from "../../api/resource/page-token.ts";
 import type { Store } from "../../db/store.ts";
 import { isStaffAt } from "../../iam/grants/staff.ts";
 import type { SigningKeys } from "../../iam/tokens/signing-keys.ts";
@@ -53,7 +53,7 @@ export function auditService(collaborators: AuditCollaborators) {
         const { limit } = parsePageRequest({ pageSize: request.pageSize, skip: 0 });
         const filter = filterOf(request);
         const isDescending = parseOrder(request.orderBy);
-        const binding = bindingOf(call, [filter, isDescending]);
+        const binding = bindingOf(call, filter, isDescending);
         const after = openToken(request.pageToken, binding, call, pageTokens)?.number;
         const { entries, next } = await findEntries(call.db, filter, { isDescending, after, limit });
         const nextPageToken = next === undefined ? "" : sealToken({ number: next, hash: "" }, binding, call, pageTokens);
@@ -78,7 +78,7 @@ export function auditService(collaborators: AuditCollaborators) {
       verifyAuditChain: read(async ({ parent, pageToken }, call) => {
         await assertMayRead(parent, call, collaborators);
         assertOrganization(parent);
-        const binding = bindingOf(call, [parent]);
+        const binding = bindingOf(call, parent);
         const after = openToken(pageToken, binding, call, pageTokens);
         const range = { organization: parent, after, maxEntries: MAX_VERIFIED_PER_CALL };
         const result = await store.snapshot((db) => verifyChain(db, range, findKey));
@@ -117,14 +117,9 @@ function filterOf(request: ListAuditEntriesRequest): EntryFilter {
 }
 
 function parseOrder(orderBy: string): boolean {
-  const [, direction] = /^\s*number(?:\s+(asc|desc))?\s*$/.exec(orderBy === "" ? "number desc" : orderBy) ?? [];
-  if (direction === undefined && !/^\s*number\s*$/.test(orderBy))
-    throw invalidArgument("order_by", 'order_by must be "number" or "number desc"');
-  return direction === "desc";
-}
-
-function bindingOf({ operation, principal }: Call, parts: readonly unknown[]): string {
-  return JSON.stringify([operation.name, principal?.uid, ...parts]);
+  const found = /^\s*number(?:\s+(asc|desc))?\s*$/.exec(orderBy === "" ? "number desc" : orderBy);
+  if (found === null) throw invalidArgument("order_by", 'order_by must be "number" or "number desc"');
+  return found[1] === "desc";
 }
 
 function sealToken({ number, hash }: Link, binding: string, { now }: Call, tokens: PageTokens): string {

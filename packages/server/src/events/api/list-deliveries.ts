@@ -9,7 +9,7 @@ import {
 } from "@holt/api/gen/holt/v1/deliveries_pb.ts";
 import type { Call } from "../../api/call/call.ts";
 import { parsePageRequest } from "../../api/resource/list.ts";
-import type { PageTokens } from "../../api/resource/page-token.ts";
+import { bindingOf, type PageTokens } from "../../api/resource/page-token.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { invalidArgument } from "../../lib/errors.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
@@ -62,7 +62,7 @@ export async function listDeliveries(
   const { uid, pageToken } = request;
   const limit = parsePageRequest({ pageSize: request.pageSize, skip: 0 }).limit;
   if (!states.has(request.state)) throw invalidArgument("state", "state must be one of the states of a Delivery");
-  const binding = JSON.stringify([call.operation.name, call.principal?.uid, uid, request.state, ...request.types.toSorted()]);
+  const binding = bindingOf(call, uid, request.state, ...request.types.toSorted());
   const after = pageToken === "" ? undefined : tokens.open(pageToken, binding, call.now);
   const before = after === undefined ? Number.MAX_SAFE_INTEGER : Number(after.key);
   const types = wantedTypes(request.types, profile.eventPrefix);

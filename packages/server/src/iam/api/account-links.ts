@@ -13,7 +13,7 @@ import { assertHolds } from "../../api/call/authorize.ts";
 import type { Call, WriteCall } from "../../api/call/call.ts";
 import { implement, read, write } from "../../api/call/implement.ts";
 import { parsePageRequest } from "../../api/resource/list.ts";
-import type { PageTokens } from "../../api/resource/page-token.ts";
+import { bindingOf, type PageTokens } from "../../api/resource/page-token.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import { invalidArgument, notFound, unauthenticated } from "../../lib/errors.ts";
 import { isInRoot, isUid, rootOf } from "../../lib/uid.ts";
@@ -47,7 +47,7 @@ async function listLinks({ organization, pageSize, pageToken }: ListAccountLinks
     await assertHolds({ kind: "Group", uid: organization }, LIST, call.access, db);
   }
   const { limit } = parsePageRequest({ pageSize, skip: 0 });
-  const binding = JSON.stringify([call.operation.name, uid, organization]);
+  const binding = bindingOf(call, organization);
   const after = pageToken === "" ? "" : (tokens.open(pageToken, binding, call.now)?.uid ?? "");
   const rows = await selectLinks(db)
     .$if(organization === "", (query) => query.where("account_link.identity_uid", "=", uid))

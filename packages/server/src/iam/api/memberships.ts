@@ -14,7 +14,7 @@ import type { Principal } from "../../access/principal.ts";
 import type { Call } from "../../api/call/call.ts";
 import { implement, read, write } from "../../api/call/implement.ts";
 import { parsePageRequest } from "../../api/resource/list.ts";
-import type { PageTokens } from "../../api/resource/page-token.ts";
+import { bindingOf, type PageTokens } from "../../api/resource/page-token.ts";
 import type { ReadDb, Store } from "../../db/store.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import { notFound, permissionDenied, unauthenticated } from "../../lib/errors.ts";
@@ -137,7 +137,7 @@ async function membershipOf(uid: string, identityUid: string, db: ReadDb): Promi
 async function listMemberships(request: ListMembershipsRequest, call: Call, tokens: PageTokens) {
   const { uid } = callerOf(call);
   const { limit } = parsePageRequest({ pageSize: request.pageSize, skip: 0 });
-  const binding = JSON.stringify([call.operation.name, uid, request.state]);
+  const binding = bindingOf(call, request.state);
   const after = request.pageToken === "" ? undefined : tokens.open(request.pageToken, binding, call.now);
   const state = NAMES[request.state];
   const rows = await organizationsOf(uid, call.db)

@@ -16,7 +16,7 @@ import { assertHolds } from "../../api/call/authorize.ts";
 import type { Call, WriteCall } from "../../api/call/call.ts";
 import { implement, read, write } from "../../api/call/implement.ts";
 import { parsePageRequest } from "../../api/resource/list.ts";
-import type { PageTokens } from "../../api/resource/page-token.ts";
+import { bindingOf, type PageTokens } from "../../api/resource/page-token.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import { invalidArgument, notFound, permissionDenied, unauthenticated } from "../../lib/errors.ts";
 import { isInRoot, isUid, parentOf, rootOf } from "../../lib/uid.ts";
@@ -87,7 +87,7 @@ async function listSessions({ organization, identityUid, pageSize, pageToken }: 
   else if (identityUid !== "" && identityUid !== uid)
     throw invalidArgument("identity_uid", "name the organization that the user has joined");
   const { limit } = parsePageRequest({ pageSize, skip: 0 });
-  const binding = JSON.stringify([call.operation.name, uid, organization, identityUid]);
+  const binding = bindingOf(call, organization, identityUid);
   const after = pageToken === "" ? "" : (tokens.open(pageToken, binding, call.now)?.uid ?? "");
   const wanted = organization === "" ? uid : identityUid;
   const rows = await selectSessions(call, organization, wanted)

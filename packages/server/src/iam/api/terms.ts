@@ -14,7 +14,7 @@ import { implement, read, write } from "../../api/call/implement.ts";
 import { and } from "../../api/resource/conditions.ts";
 import { parsePageRequest } from "../../api/resource/list.ts";
 import { parseOrderBy } from "../../api/resource/order-by.ts";
-import type { PageTokens } from "../../api/resource/page-token.ts";
+import { bindingOf, type PageTokens } from "../../api/resource/page-token.ts";
 import { assertGroupExists } from "../../api/resource/write.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import { invalidArgument } from "../../lib/errors.ts";
@@ -60,7 +60,7 @@ async function accept(group: string, ids: readonly string[], { db, principal, no
 async function listAcceptances(request: ListTermsAcceptancesRequest, call: Call, pageTokens: PageTokens) {
   const { limit, skip } = parsePageRequest(request);
   const { column, descending } = parseOrderBy(request.orderBy, ORDER);
-  const binding = JSON.stringify([call.operation.name, call.principal?.uid, request.group, column, descending]);
+  const binding = bindingOf(call, request.group, column, descending);
   const after = request.pageToken === "" ? undefined : pageTokens.open(request.pageToken, binding, call.now);
   const key = sql.ref<string>(column);
   const below = after && sql<boolean>`(${key} ${beyond(descending)} ${after.key} or (${key} = ${after.key} and ${TIE} > ${after.uid}))`;

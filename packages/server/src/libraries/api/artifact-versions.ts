@@ -16,7 +16,7 @@ import { listCapabilities } from "../../api/resource/conditions.ts";
 import { parsePageRequest } from "../../api/resource/list.ts";
 import { type Order, parseOrderBy } from "../../api/resource/order-by.ts";
 import { cutPage } from "../../api/resource/page-bytes.ts";
-import type { PageTokens, Position } from "../../api/resource/page-token.ts";
+import { bindingOf, type PageTokens, type Position } from "../../api/resource/page-token.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import { notFound } from "../../lib/errors.ts";
@@ -70,7 +70,7 @@ export async function pageOfVersions(
   const { limit } = parsePageRequest({ pageSize, skip });
   const order = parseOrderBy(orderBy, ORDERS);
   const artifact = await findArtifact(artifactId, call);
-  const binding = JSON.stringify([call.operation.name, call.principal?.uid, artifactId, order.column, order.descending]);
+  const binding = bindingOf(call, artifactId, order.column, order.descending);
   const after = pageToken === "" ? undefined : tokens.open(pageToken, binding, call.now);
   const found = await readRows({ artifactUid: artifactId, order, after, skip, limit: limit + 1 }, call.db);
   const skipped = (after?.skipped ?? 0) + skip;

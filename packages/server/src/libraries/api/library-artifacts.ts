@@ -16,7 +16,7 @@ import type { Call } from "../../api/call/call.ts";
 import { implement, read } from "../../api/call/implement.ts";
 import { getBody } from "../../api/resource/get.ts";
 import { listPage, listResponse, parsePageRequest } from "../../api/resource/list.ts";
-import type { PageTokens } from "../../api/resource/page-token.ts";
+import { bindingOf, type PageTokens } from "../../api/resource/page-token.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import { artifacts } from "../artifacts-resource.ts";
@@ -50,7 +50,7 @@ async function listFiles(
   tokens: PageTokens,
 ): Promise<ListLibraryFilesResponse> {
   const { limit } = parsePageRequest({ pageSize, skip: 0 });
-  const binding = JSON.stringify([operation.name, principal?.uid, uid, version]);
+  const binding = bindingOf({ operation, principal }, uid, version);
   const after = pageToken === "" ? "" : (tokens.open(pageToken, binding, now)?.key ?? "");
   const found = await readFiles({ uid, version, after, limit: limit + 1 }, db);
   const files = found.slice(0, limit);

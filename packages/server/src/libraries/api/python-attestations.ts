@@ -11,7 +11,7 @@ import {
 import { assertConnected } from "../../api/call/assert-connected.ts";
 import type { Call } from "../../api/call/call.ts";
 import { parsePageRequest } from "../../api/resource/list.ts";
-import type { PageTokens } from "../../api/resource/page-token.ts";
+import { bindingOf, type PageTokens } from "../../api/resource/page-token.ts";
 import { findSignatureIdentities } from "../../iam/signers/signature-identity.ts";
 import type { Parsers } from "../../jobs/parsers.ts";
 import { parentOf } from "../../lib/uid.ts";
@@ -34,9 +34,9 @@ export async function listAttestations(
   call: Call,
   { pageTokens, parsers, trustedRoot }: AttestationCollaborators,
 ): Promise<ListPythonAttestationsResponse> {
-  const { db, now, operation, principal } = call;
+  const { db, now } = call;
   const { limit } = parsePageRequest({ pageSize, skip: 0 });
-  const binding = JSON.stringify([operation.name, principal?.uid, uid, fileName]);
+  const binding = bindingOf(call, uid, fileName);
   const after = pageToken === "" ? "" : (pageTokens.open(pageToken, binding, now)?.key ?? "");
   const files = await findAttestedFiles(db, { artifactUid: uid, fileName, after, limit: limit + 1 });
   const identities = await findSignatureIdentities(db, parentOf(uid));

@@ -13,7 +13,7 @@ import { assertConnected } from "../../api/call/assert-connected.ts";
 import type { Call } from "../../api/call/call.ts";
 import { implement, read } from "../../api/call/implement.ts";
 import { parsePageRequest } from "../../api/resource/list.ts";
-import type { PageTokens } from "../../api/resource/page-token.ts";
+import { bindingOf, type PageTokens } from "../../api/resource/page-token.ts";
 import { isDigest } from "../../blobs/digest.ts";
 import type { BlobStore } from "../../blobs/store.ts";
 import { findSignatureIdentities } from "../../iam/signers/signature-identity.ts";
@@ -56,7 +56,7 @@ export function imageReferrersService({ pageTokens, blobs, parsers, trustedRoot 
       listImageReferrers: read(async ({ uid, digest, pageSize, pageToken }, call) => {
         const { db, now, operation, principal } = call;
         const { limit } = parsePageRequest({ pageSize, skip: 0 });
-        const binding = JSON.stringify([operation.name, principal?.uid, uid, digest]);
+        const binding = bindingOf({ operation, principal }, uid, digest);
         const after = pageToken === "" ? "" : (pageTokens.open(pageToken, binding, now)?.key ?? "");
         const manifest = isDigest(digest) ? await readContent(db, uid, digest) : undefined;
         if (manifest === undefined) throw notFound("Image", digest.slice(0, 200));

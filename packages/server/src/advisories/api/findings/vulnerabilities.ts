@@ -22,7 +22,7 @@ import type { Call } from "../../../api/call/call.ts";
 import { implement, read } from "../../../api/call/implement.ts";
 import { parsePageRequest } from "../../../api/resource/list.ts";
 import { cutPage } from "../../../api/resource/page-bytes.ts";
-import type { PageTokens } from "../../../api/resource/page-token.ts";
+import { bindingOf, type PageTokens } from "../../../api/resource/page-token.ts";
 import { isDigest } from "../../../blobs/digest.ts";
 import { timestampFromText } from "../../../lib/clock.ts";
 import { invalidArgument, notFound } from "../../../lib/errors.ts";
@@ -57,7 +57,7 @@ async function listImageVulnerabilities(request: ListImageVulnerabilitiesRequest
   const { uid, digest, pageToken, pageSize } = request;
   const { db, now } = call;
   const { limit } = parsePageRequest({ pageSize, skip: 0 });
-  const binding = bindingOf(request, call);
+  const binding = bindingOfFilters(request, call);
   const after = pageToken === "" ? undefined : tokens.open(pageToken, binding, now);
   const filter = filterOf(request);
   const report = isDigest(digest) ? await readReport(db, uid, digest) : undefined;
@@ -86,9 +86,9 @@ function bytesOfDetail({ detail }: Pick<ImageFinding, "detail">): number {
   return Buffer.byteLength(JSON.stringify(detail));
 }
 
-function bindingOf(request: ListImageVulnerabilitiesRequest | ListVulnerabilitiesRequest, { operation, principal }: Call): string {
+function bindingOfFilters(request: ListImageVulnerabilitiesRequest | ListVulnerabilitiesRequest, call: Call): string {
   const { pageToken: _, pageSize: __, $typeName: ___, ...filters } = request;
-  return JSON.stringify([operation.name, principal?.uid, filters]);
+  return bindingOf(call, filters);
 }
 
 /** Whether a finding matches all filters. */
@@ -138,7 +138,7 @@ async function listVulnerabilities(request: ListVulnerabilitiesRequest, call: Ca
   assertFewValues(request);
   const { db, now } = call;
   const { limit } = parsePageRequest({ pageSize, skip: 0 });
-  const binding = bindingOf(request, call);
+  const binding = bindingOfFilters(request, call);
   const position = pageToken === "" ? undefined : tokens.open(pageToken, binding, now);
   const after = position && (JSON.parse(position.key) as SharedKey);
   const isSuppressed = state === State.UNSPECIFIED ? undefined : state === State.SUPPRESSED;
