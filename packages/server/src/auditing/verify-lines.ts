@@ -1,6 +1,6 @@
 /** Verifies entries in a file, an export or a stream, without a database. */
 import type { ChainEntry } from "./chain/block.ts";
-import type { Checkpoint } from "./chain/checkpoint.ts";
+import { payloadOf } from "./chain/checkpoint.ts";
 import { hashOf, hashText, rawHash } from "./chain/hash.ts";
 import { checkpointFromLine, entryFromLine } from "./entry-line.ts";
 
@@ -65,12 +65,8 @@ function hashAfter(previous: string, { content = "" }: ChainEntry): string {
 }
 
 function checkAgainst(chains: ReadonlyMap<string, Chain>, jws: string): string | undefined {
-  let checkpoint: Checkpoint;
-  try {
-    checkpoint = JSON.parse(Buffer.from(jws.split(".")[1] ?? "", "base64url").toString()) as Checkpoint;
-  } catch {
-    return "it is not a checkpoint";
-  }
+  const checkpoint = payloadOf(jws);
+  if (checkpoint === undefined) return "it is not a checkpoint";
   const { organization, number, hash } = checkpoint;
   const chain = chains.get(organization);
   if (chain === undefined || number < chain.first) return undefined;

@@ -12,6 +12,8 @@ import { lineOf } from "../auditing/entry-line.ts";
 import { verifyLines } from "../auditing/verify-lines.ts";
 import type { Config } from "../config.ts";
 import type { ReadDb, Store } from "../db/store.ts";
+import { isUid } from "../lib/uid.ts";
+import { findOrganization } from "./find-organization.ts";
 import { type Installation, openInstallation } from "./open-installation.ts";
 
 export const AUDIT_USAGE = `Usage: holtd audit verify [ORG]
@@ -103,10 +105,7 @@ async function allChains(db: ReadDb): Promise<string[]> {
 
 /** A deleted organization has a uid but no name. */
 async function findChain(uidOrName: string, db: ReadDb): Promise<string> {
-  const groups = await db.selectFrom("group").select(["uid", "name"]).where("parent", "is", null).where("name", "=", uidOrName).execute();
-  const [only] = groups;
-  if (groups.length > 1) throw new Error(`there are ${groups.length} organizations "${uidOrName}"; give the uid of one`);
-  const uid = only?.uid ?? uidOrName;
+  const uid = isUid(uidOrName) ? uidOrName : (await findOrganization(uidOrName, db)).uid;
   const chain = await db.selectFrom("audit_chain").select("org_uid").where("org_uid", "=", uid).executeTakeFirst();
   if (chain === undefined) throw new Error(`there are no audit entries of an organization "${uidOrName}"`);
   return chain.org_uid;

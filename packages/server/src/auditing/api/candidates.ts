@@ -123,10 +123,11 @@ async function* walkPostings(
 }
 
 /** Several sources end at different blocks: only what all of them have looked at counts. */
-async function readPostings(db: ReadDb, condition: Condition, organization: string, range: BlockRange): Promise<FoundPostings> {
-  const sources = condition.targets.map((term) => findTarget(db, term, organization, range, BLOCKS_PER_BATCH));
-  if (condition.terms.length > 0) sources.push(findTerms(db, condition.terms, range));
-  const found = await Promise.all(sources);
+async function readPostings(db: ReadDb, { terms, targets }: Condition, organization: string, range: BlockRange): Promise<FoundPostings> {
+  const found = await Promise.all([
+    ...targets.map((term) => findTarget(db, term, organization, range, BLOCKS_PER_BATCH)),
+    ...terms.map((term) => findTerm(db, term, range)),
+  ]);
   const horizons = found.flatMap(({ horizon }) => horizon ?? []);
   const postings = found.flatMap((source) => source.postings);
   if (horizons.length === 0) return { postings, horizon: undefined };
@@ -134,25 +135,18 @@ async function readPostings(db: ReadDb, condition: Condition, organization: stri
   return { postings: postings.filter(({ block }) => (range.isDescending ? block >= horizon : block <= horizon)), horizon };
 }
 
-async function findTerms(db: ReadDb, terms: readonly number[], { low, high, isDescending }: BlockRange): Promise<FoundPostings> {
-  const found = await Promise.all(
-    terms.map((term) =>
-      db
-        .selectFrom("audit_posting")
-        .select(["block", "entries"])
-        .where("term", "=", term)
-        .where("block", ">=", low)
-        .where("block", "<=", high)
-        .orderBy("block", isDescending ? "desc" : "asc")
-        .limit(BLOCKS_PER_BATCH)
-        .execute(),
-    ),
-  );
-  const ends = found.filter(({ length }) => length === BLOCKS_PER_BATCH).map((rows) => Number(rows.at(-1)?.block));
-  const postings = found.flat().map(({ block, entries }) => ({ block: Number(block), entries }));
-  if (ends.length === 0) return { postings, horizon: undefined };
-  const horizon = isDescending ? Math.max(...ends) : Math.min(...ends);
-  return { postings: postings.filter(({ block }) => (isDescending ? block >= horizon : block <= horizon)), horizon };
+async function findTerm(db: ReadDb, term: number, { low, high, isDescending }: BlockRange): Promise<FoundPostings> {
+  const rows = await db
+    .selectFrom("audit_posting")
+    .select(["block", "entries"])
+    .where("term", "=", term)
+    .where("block", ">=", low)
+    .where("block", "<=", high)
+    .orderBy("block", isDescending ? "desc" : "asc")
+    .limit(BLOCKS_PER_BATCH)
+    .execute();
+  const postings = rows.map(({ block, entries }) => ({ block: Number(block), entries }));
+  return { postings, horizon: rows.length === BLOCKS_PER_BATCH ? postings.at(-1)?.block : undefined };
 }
 
 /** The blocks of the chain among those of the postings, in the order of the list. */

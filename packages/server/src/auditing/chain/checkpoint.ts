@@ -125,7 +125,8 @@ export async function storeCheckpoint(db: WriteDb, { checkpoint, kid, jws }: Sig
     .execute();
 }
 
-function payloadOf(jws: string): Checkpoint | undefined {
+/** Not verified. Undefined for a text that is no checkpoint. */
+export function payloadOf(jws: string): Checkpoint | undefined {
   try {
     return JSON.parse(Buffer.from(jws.split(".")[1] ?? "", "base64url").toString()) as Checkpoint;
   } catch {

@@ -22,7 +22,7 @@ export interface ChainResult {
 
 export interface ChainRange {
   readonly organization: string;
-  /** Where an earlier part of the verification ended; undefined for the beginning. */
+  /** The end of an earlier part of the verification; undefined for the beginning. */
   readonly after: Link | undefined;
   readonly maxEntries: number;
 }
