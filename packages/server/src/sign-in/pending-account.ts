@@ -1,7 +1,7 @@
 /** Keeps the account of a person while a page waits for an answer. */
 
 import type { ReadDb } from "../db/store.ts";
-import { findAccount } from "../iam/accounts/account-record.ts";
+import { accountVersion } from "../iam/accounts/account-record.ts";
 import { findIdentityProvider, type IdentityProviderRecord } from "../iam/identities/identity-provider-record.ts";
 import type { Membership, PersonAccount } from "../iam/identities/person-account.ts";
 import { SignInRefusal } from "./refusal.ts";
@@ -31,9 +31,8 @@ function pendingMember({ provider: { uid: provider, version }, externalId, group
 
 /** @throws SignInRefusal if the account or its provider has changed meanwhile */
 export async function restoreAccount(db: ReadDb, { account, member }: PendingAccount): Promise<PersonAccount> {
-  const { identityUid, accountVersion } = account;
-  if (accountVersion !== undefined && (await findAccount(db, identityUid))?.update_time !== accountVersion)
-    throw new SignInRefusal(400, CHANGED_ACCOUNT);
+  const { identityUid, accountVersion: version } = account;
+  if (version !== undefined && (await accountVersion(db, identityUid)) !== version) throw new SignInRefusal(400, CHANGED_ACCOUNT);
   if (member === undefined) return { ...account, member: undefined };
   const provider = await findIdentityProvider(db, member.provider);
   // The provider may have changed while the page was open, and other settings read other groups from a token.

@@ -1,4 +1,4 @@
-/** What images consist of, what differs between two of them, and what a deletion removes. */
+/** Shows the layers of images, compares the packages of two, previews deletions, and deletes. */
 import { create } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import {
@@ -20,7 +20,7 @@ import { previewRemoval, removalOf } from "../collection/deletion-preview.ts";
 import { type PlatformLayers, readImageLayers } from "../content/image-layers.ts";
 import { OciError } from "../oci-error.ts";
 import { differencesOf, readAllPackages } from "../packages/compare-packages.ts";
-import { findDescriptions, type ImageDescription } from "../packages/descriptions.ts";
+import { descriptionsOf } from "../packages/descriptions.ts";
 
 const MAX_DIFFERENCES = 5000;
 /** Tags and referrers that a preview names. */
@@ -43,7 +43,7 @@ export function imageContentsService({ parsers, names, blobReferences }: ImageCo
       }),
 
       compareImages: read(async ({ uid, digest, before }, { db }) => {
-        const [old, now] = [await describe(db, uid, before), await describe(db, uid, digest)];
+        const [old, now] = [await descriptionsOf(db, uid, before), await descriptionsOf(db, uid, digest)];
         const differences = differencesOf(await readAllPackages(db, old), await readAllPackages(db, now));
         return create(ImageComparisonSchema, {
           differences: differences.slice(0, MAX_DIFFERENCES),
@@ -99,11 +99,4 @@ function platformOf({ os, architecture, variant, size, manifest_digest, config_d
 async function assertManifest(db: ReadDb, repoUid: string, digest: string): Promise<void> {
   const query = db.selectFrom("manifest").select("digest").where("repo_uid", "=", repoUid).where("digest", "=", digest);
   if (!isDigest(digest) || (await query.executeTakeFirst()) === undefined) throw notFound("Image", digest.slice(0, 200));
-}
-
-/** @throws HoltError NOT_FOUND */
-async function describe(db: ReadDb, uid: string, digest: string): Promise<ImageDescription[]> {
-  const found = isDigest(digest) ? await findDescriptions(db, uid, digest) : undefined;
-  if (found === undefined) throw notFound("Image", digest.slice(0, 200));
-  return found;
 }

@@ -11,11 +11,9 @@ import {
 import { implement, read } from "../../api/call/implement.ts";
 import { parsePageRequest } from "../../api/resource/list.ts";
 import { cutPage } from "../../api/resource/page-bytes.ts";
-import type { PageTokens } from "../../api/resource/page-token.ts";
-import { isDigest } from "../../blobs/digest.ts";
+import { bindingOf, type PageTokens } from "../../api/resource/page-token.ts";
 import { timestampFromText } from "../../lib/clock.ts";
-import { notFound } from "../../lib/errors.ts";
-import { findDescriptions, type ImageDescription } from "../packages/descriptions.ts";
+import { descriptionsOf, type ImageDescription } from "../packages/descriptions.ts";
 import { type ListedPackage, listPackages, type PackageKey, packageKeyOf } from "../packages/list-packages.ts";
 
 const states = { pending: ImageScan_State.PENDING, done: ImageScan_State.DONE, failed: ImageScan_State.FAILED } as const;
@@ -27,11 +25,10 @@ export function imagePackagesService({ pageTokens }: { readonly pageTokens: Page
       listImagePackages: read(async (request, { db, now, operation, principal }) => {
         const { uid, digest, pageToken } = request;
         const { limit } = parsePageRequest({ pageSize: request.pageSize, skip: 0 });
-        const binding = JSON.stringify([operation.name, principal?.uid, uid, digest]);
+        const binding = bindingOf({ operation, principal }, uid, digest);
         const position = pageToken === "" ? undefined : pageTokens.open(pageToken, binding, now);
         const after = position === undefined ? undefined : (JSON.parse(position.key) as PackageKey);
-        const descriptions = isDigest(digest) ? await findDescriptions(db, uid, digest) : undefined;
-        if (descriptions === undefined) throw notFound("Image", digest.slice(0, 200));
+        const descriptions = await descriptionsOf(db, uid, digest);
         const found = await listPackages(db, descriptions, after, limit + 1);
         const { rows: packages, hasMore } = cutPage(found, limit, bytesOf);
         const last = hasMore ? packages.at(-1) : undefined;

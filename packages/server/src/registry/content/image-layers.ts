@@ -10,7 +10,7 @@ export interface PlatformLayers extends FoundImage {
 }
 
 const MAX_PLATFORMS = 100;
-/** Layers in one answer: a platform that would exceed it has none. */
+/** Layers in one answer: a platform that would exceed it has none, and neither have those after it. */
 const MAX_LAYERS = 10_000;
 
 /** The platforms of a digest. Empty for an artifact without a platform. */
@@ -28,7 +28,7 @@ export async function readImageLayers(db: ReadDb, repoUid: string, digest: strin
   const platforms: PlatformLayers[] = [];
   let count = 0;
   for (const image of images) {
-    const layers = await layersOf(db, { repoUid, digest: image.manifest_digest }, parsers);
+    const layers = count > MAX_LAYERS ? [] : await layersOf(db, { repoUid, digest: image.manifest_digest }, parsers);
     count += layers.length;
     platforms.push({ ...image, layers: count > MAX_LAYERS ? [] : layers });
   }

@@ -4,8 +4,9 @@
  * count.
  */
 import { sql } from "kysely";
+import { isDigest } from "../../blobs/digest.ts";
 import type { ReadDb } from "../../db/store.ts";
-import { failedPrecondition } from "../../lib/errors.ts";
+import { failedPrecondition, notFound } from "../../lib/errors.ts";
 import type { ImageScanTable } from "../tables.ts";
 
 export interface ImageDescription {
@@ -22,6 +23,13 @@ export interface ImageDescription {
 const MAX_IMAGES = 100;
 /** The newest are used. */
 const MAX_SBOMS = 50;
+
+/** As `findDescriptions`. @throws NOT_FOUND for a malformed digest, or if the repo does not have the manifest */
+export async function descriptionsOf(db: ReadDb, repoUid: string, digest: string): Promise<ImageDescription[]> {
+  const found = isDigest(digest) ? await findDescriptions(db, repoUid, digest) : undefined;
+  if (found === undefined) throw notFound("Image", digest.slice(0, 200));
+  return found;
+}
 
 /** Images first; undefined if the repo does not have the manifest. */
 export async function findDescriptions(db: ReadDb, repoUid: string, digest: string): Promise<ImageDescription[] | undefined> {

@@ -1,5 +1,4 @@
 /** Finds the SBOM of an image among the manifests that are attached to it in its repo, and reads it on a thread. */
-import { isDigest } from "../../blobs/digest.ts";
 import type { BlobStore } from "../../blobs/store.ts";
 import type { ReadDb } from "../../db/store.ts";
 import type { Parser, Parsers } from "../../jobs/parsers.ts";
@@ -9,7 +8,7 @@ import { MAX_SBOM_BYTES } from "../content/document-sizes.ts";
 import { DEFAULT_ARCHITECTURE, findImages, imageFor } from "../content/find-images.ts";
 import type { Manifest } from "../content/manifest.ts";
 import { manifestParser } from "../content/manifest-parsers.ts";
-import { findAttestations, findDescriptions } from "../packages/descriptions.ts";
+import { descriptionsOf, findAttestations } from "../packages/descriptions.ts";
 import { readingOf } from "../packages/reading-of.ts";
 import type { AttachedDocument } from "./read-sbom-document.ts";
 
@@ -59,8 +58,7 @@ export async function readSbomOf<Output>(
 
 async function* attachedDocuments(wanted: WantedSbom, db: ReadDb, collaborators: SbomCollaborators): AsyncGenerator<FoundDocument> {
   const { repoUid, digest, reference } = wanted;
-  const descriptions = isDigest(digest) ? await findDescriptions(db, repoUid, digest) : undefined;
-  if (descriptions === undefined) throw notFound("Image", digest.slice(0, 200));
+  const descriptions = await descriptionsOf(db, repoUid, digest);
   for (const image of await subjectsOf(wanted, db)) {
     const described = descriptions.filter(({ isSbom, imageDigest }) => isSbom && imageDigest === image).map((each) => each.digest);
     // An image that is requested by its own digest can have attestations in its indexes.
