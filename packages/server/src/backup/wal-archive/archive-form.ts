@@ -101,7 +101,7 @@ export class DamagedSegment extends Error {
   }
 }
 
-/** The segments of one chain or of all, in the order of their numbers within a chain. */
+/** The segments of one chain or of all: chains from the oldest to the newest, and their segments in the order of the numbers. */
 export async function listSegments(target: BackupTarget, chain?: string): Promise<SegmentName[]> {
   const found: SegmentName[] = [];
   for await (const { path } of target.list(chain === undefined ? CHAINS : `${CHAINS}/${chain}`)) {

@@ -43,10 +43,7 @@ export async function findResumption(
   file: FileHandle,
 ): Promise<Resumption | undefined> {
   const header = await readWalHeader(file);
-  const last = (await listSegments(target)).reduce<Awaited<ReturnType<typeof listSegments>>[number] | undefined>(
-    (latest, segment) => (latest === undefined || segment.chain >= latest.chain ? segment : latest),
-    undefined,
-  );
+  const last = (await listSegments(target)).at(-1);
   if (header === undefined || last === undefined) return undefined;
   const segment = await readSegment(target, last).catch((error: unknown) => {
     if (error instanceof DamagedSegment) return undefined;

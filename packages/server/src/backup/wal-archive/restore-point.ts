@@ -20,7 +20,7 @@ import {
   segmentPath,
 } from "./archive-form.ts";
 
-/** What a restore applies: a base, and the frames of segments up to the last transaction. */
+/** The parts that a restore applies: a base, and the frames of segments up to the last transaction. */
 export interface RestorePlan {
   readonly base: Base;
   readonly segments: readonly SegmentName[];
@@ -72,8 +72,6 @@ async function findEnd(target: BackupTarget, segments: readonly SegmentName[], a
   // The next segment may begin with transactions until that time, unless the one before ends at it.
   const last = beyond === -1 || segments[beyond - 1]?.time === at ? reaches - 1 : beyond;
   for (let index = last; index >= 0; index--) {
-    const name = segments[index];
-    if (name === undefined) return undefined;
     const { commits } = await readNamed(target, segments, index);
     const commit = commits.findLast(({ time }) => time <= at);
     if (commit !== undefined) return { count: index + 1, frame: commit.frame, time: commit.time };

@@ -4,8 +4,7 @@ import type { Store } from "../../db/store.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Meter } from "../../lib/meter.ts";
-import { openTarget } from "../open-target.ts";
-import { WalArchiver } from "./wal-archiver.ts";
+import type { WalArchiver } from "./wal-archiver.ts";
 
 export interface WalArchiveSettings extends BlobSettings {
   /** A folder or `s3://bucket/prefix`; empty for no archive. */
@@ -29,6 +28,9 @@ export async function startWalArchive(settings: WalArchiveSettings, parts: WalAr
   const { store, meter, ...rest } = parts;
   if (store.wal !== undefined) {
     const { dataDir, walArchive, walArchiveRetentionMs: retentionMs } = settings;
+    // Most servers archive nothing, and start without this code.
+    const { openTarget } = await import("../open-target.ts");
+    const { WalArchiver } = await import("./wal-archiver.ts");
     const target = stack.use(await openTarget(walArchive, settings));
     meterArchive(stack.use(await WalArchiver.start({ ...rest, target, wal: store.wal, dataDir, retentionMs })), meter);
   }
