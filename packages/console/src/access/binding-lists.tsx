@@ -6,6 +6,7 @@ import { useOrganization } from "../frame/organization.ts";
 import { ScreenLink } from "../frame/screen-link.tsx";
 import type { Column } from "../list/columns.ts";
 import { List } from "../list/list.tsx";
+import { parentOf } from "../object/parent-of.ts";
 import { Time, timeText } from "../object/time.tsx";
 import { BindRoleButton } from "./bind-role.tsx";
 import { nameOfIdentity } from "./identity-name.ts";
@@ -63,7 +64,7 @@ export function IdentityBindings({ uid }: { readonly uid: string }) {
         request={{ identity: uid }}
         columns={[roleColumn, groupColumn, sinceColumn, unbindColumn]}
         empty="No role is bound to this identity."
-        actions={<BindRoleButton group={uid === organization ? here : uid.split("/").slice(0, -1).join("/")} identity={uid} />}
+        actions={<BindRoleButton group={uid === organization ? here : parentOf(uid)} identity={uid} />}
       />
       <ScreenLink to="/explain" search={{ identity: uid }}>
         Why may it do something, or why not?

@@ -12,6 +12,7 @@ import { useSearchState } from "../frame/search.ts";
 import { FilterBar } from "../list/filter-bar.tsx";
 import type { Filter } from "../list/filters.ts";
 import { enumValue } from "../object/enum-text.ts";
+import { parentOf } from "../object/parent-of.ts";
 import { nameOfCapability } from "../session/rights.ts";
 import { Explanation } from "./explanation.tsx";
 
@@ -52,7 +53,7 @@ function Answer({ identity, capability }: { readonly identity: string; readonly 
   const organization = useOrganization();
   const [{ uid = organization }] = useSearchState();
   // A resource has no bindings of its own: its group has.
-  const groups = useQuery(GroupsService.method.listGroups, { uidp: { ids: [uid, uid.split("/").slice(0, -1).join("/")] } });
+  const groups = useQuery(GroupsService.method.listGroups, { uidp: { ids: [uid, parentOf(uid)] } });
   const { data, error } = useQuery(AccessService.method.explainAccess, { uid, identityUid: identity, capability });
   if (error !== null) return <ErrorAlert error={error} title="This cannot be explained" />;
   if (data === undefined) return <Loading />;

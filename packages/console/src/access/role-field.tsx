@@ -3,6 +3,7 @@ import { useQuery } from "@connectrpc/connect-query";
 import { RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
 import { Select } from "@mantine/core";
 import { MAX_PAGE_SIZE } from "../list/list-method.ts";
+import { parentOf } from "../object/parent-of.ts";
 
 export interface RoleFieldProps {
   readonly group: string;
@@ -36,6 +37,6 @@ export function RoleField({ group, label = "Role", value, error, onChange }: Rol
 }
 
 function isUsableAt(role: string, group: string): boolean {
-  const parent = role.split("/").slice(0, -1).join("/");
+  const parent = parentOf(role);
   return parent === "" || group === parent || group.startsWith(`${parent}/`);
 }

@@ -10,6 +10,7 @@ import { ConfirmButton } from "../object/confirm-button.tsx";
 import { Details } from "../object/details.tsx";
 import { EventsTab } from "../object/events-tab.tsx";
 import { ObjectFrame } from "../object/object.tsx";
+import { parentOf } from "../object/parent-of.ts";
 import { Time } from "../object/time.tsx";
 import { useDelete } from "../object/use-delete.ts";
 import { RoleBindings } from "./binding-lists.tsx";
@@ -41,10 +42,6 @@ export function Screen() {
 
 function isBuiltIn(uid: string): boolean {
   return !uid.includes("/");
-}
-
-function parentOf(uid: string): string {
-  return uid.split("/").slice(0, -1).join("/");
 }
 
 function Actions({ role }: { readonly role: Role }) {

@@ -18,6 +18,7 @@ import { Details } from "../object/details.tsx";
 import { enumText } from "../object/enum-text.ts";
 import { EventsTab } from "../object/events-tab.tsx";
 import { ObjectFrame } from "../object/object.tsx";
+import { parentOf } from "../object/parent-of.ts";
 import { Time, timeText } from "../object/time.tsx";
 import { useDelete } from "../object/use-delete.ts";
 import { GroupPath } from "../tree/group-path.tsx";
@@ -35,7 +36,7 @@ export function Screen() {
   const { data: advisory, error, refetch } = useQuery(AdvisoriesService.method.getAdvisory, { uid });
   if (error !== null) return <ErrorAlert error={error} title="The advisory cannot be shown" onRetry={() => void refetch()} />;
   if (advisory === undefined) return <Loading />;
-  const group = uid.split("/").slice(0, -1).join("/");
+  const group = parentOf(uid);
   const leave = () => navigate({ to: screenPath(organization, "/advisories"), search: {} });
   return (
     <ObjectFrame

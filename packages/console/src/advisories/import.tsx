@@ -11,6 +11,7 @@ import { Details } from "../object/details.tsx";
 import { enumText } from "../object/enum-text.ts";
 import { EventsTab } from "../object/events-tab.tsx";
 import { ObjectFrame } from "../object/object.tsx";
+import { parentOf } from "../object/parent-of.ts";
 import { Time } from "../object/time.tsx";
 import { useDelete } from "../object/use-delete.ts";
 import { WideTable } from "../object/wide-table.tsx";
@@ -53,7 +54,7 @@ export function Screen() {
       tabs={[
         { id: "progress", title: "Progress", content: <ImportProgress data={data} /> },
         { id: "problems", title: `Problems (${data.counts?.problems ?? 0n})`, content: <Problems problems={data.problems} /> },
-        { id: "events", title: "Events", content: <EventsTab group={uid.split("/").slice(0, -1).join("/")} subject={uid} /> },
+        { id: "events", title: "Events", content: <EventsTab group={parentOf(uid)} subject={uid} /> },
       ]}
     />
   );

@@ -12,6 +12,7 @@ import { ActionButton } from "../object/action-button.tsx";
 import { ConfirmButton } from "../object/confirm-button.tsx";
 import { EventsTab } from "../object/events-tab.tsx";
 import { ObjectFrame } from "../object/object.tsx";
+import { parentOf } from "../object/parent-of.ts";
 import { useDelete } from "../object/use-delete.ts";
 import { GroupPath } from "../tree/group-path.tsx";
 import { Deliveries } from "./deliveries.tsx";
@@ -33,7 +34,7 @@ export function Screen() {
       tabs={[
         { id: "deliveries", title: "Deliveries", content: <Deliveries uid={uid} /> },
         { id: "health", title: "Health", content: <SubscriptionHealth uid={uid} types={subscription.types} /> },
-        { id: "events", title: "Events", content: <EventsTab group={uid.split("/").slice(0, -1).join("/")} subject={uid} /> },
+        { id: "events", title: "Events", content: <EventsTab group={parentOf(uid)} subject={uid} /> },
       ]}
     />
   );

@@ -11,6 +11,7 @@ import { useSearchState } from "../frame/search.ts";
 import type { Column } from "../list/columns.ts";
 import { List } from "../list/list.tsx";
 import { enumText } from "../object/enum-text.ts";
+import { parentOf } from "../object/parent-of.ts";
 import { Time } from "../object/time.tsx";
 import { CreateSubscriptionButton } from "./create-subscription.tsx";
 
@@ -26,7 +27,7 @@ const columns: readonly Column<Subscription>[] = [
     ),
   },
   { id: "state", title: "State", text: () => "", cell: ({ uid }) => <State uid={uid} /> },
-  { id: "group", title: "uid of the group", text: ({ uid }) => uid.split("/").slice(0, -1).join("/"), isHidden: true },
+  { id: "group", title: "uid of the group", text: ({ uid }) => parentOf(uid), isHidden: true },
   { id: "uid", title: "uid", text: ({ uid }) => uid, isHidden: true },
 ];
 

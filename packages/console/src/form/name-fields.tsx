@@ -1,13 +1,21 @@
-/** The fields of a name and a one-line description, which most resources have. */
-import { TextInput } from "@mantine/core";
+/** The fields of a name and a description, which most resources have. */
+import { Textarea, TextInput } from "@mantine/core";
 
 interface NameFieldsProps {
   readonly values: { readonly name?: string; readonly description?: string };
   readonly violation: (field: string) => string | undefined;
   readonly onChange: (field: "name" | "description", text: string) => void;
+  /** Whether the description may have several lines. */
+  readonly isLong?: boolean;
 }
 
-export function NameFields({ values, violation, onChange }: NameFieldsProps) {
+export function NameFields({ values, violation, onChange, isLong = false }: NameFieldsProps) {
+  const description = {
+    label: "Description",
+    value: values.description,
+    error: violation("description"),
+    onChange: ({ currentTarget }: { currentTarget: { value: string } }) => onChange("description", currentTarget.value),
+  };
   return (
     <>
       <TextInput
@@ -18,12 +26,7 @@ export function NameFields({ values, violation, onChange }: NameFieldsProps) {
         error={violation("name")}
         onChange={({ currentTarget }) => onChange("name", currentTarget.value)}
       />
-      <TextInput
-        label="Description"
-        value={values.description}
-        error={violation("description")}
-        onChange={({ currentTarget }) => onChange("description", currentTarget.value)}
-      />
+      {isLong ? <Textarea autosize minRows={2} {...description} /> : <TextInput {...description} />}
     </>
   );
 }

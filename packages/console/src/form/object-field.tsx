@@ -76,7 +76,7 @@ function useChosen(kind: ObjectFieldProps["kind"], uid: string): ComboboxItem | 
   return { value: uid, label: name ?? uid };
 }
 
-/** What has the text in its name. Before anything is typed: the organization with its first groups, or the people who are bound in it. */
+/** Objects with the text in their names. Before anything is typed: the organization with its first groups, or the people who are bound in it. */
 function useFound(kind: ObjectFieldProps["kind"], typed: string): ComboboxItem[] {
   const organization = useOrganization();
   const [text] = useDebouncedValue(typed.trim().slice(0, MAX_TEXT), TYPING_MS);

@@ -11,6 +11,7 @@ import { List, Stack, Text, Title } from "@mantine/core";
 import { ErrorAlert } from "../frame/error-alert.tsx";
 import { ScreenLink } from "../frame/screen-link.tsx";
 import type { Search } from "../frame/search.ts";
+import { parentOf } from "../object/parent-of.ts";
 import { Time } from "../object/time.tsx";
 import { useRights } from "../session/rights.ts";
 
@@ -64,7 +65,7 @@ export function Attention({ uid }: { readonly uid: string }) {
 function Item({ item: { kind, uid, name, time } }: { readonly item: AttentionItem }) {
   const view = KINDS[kind];
   if (view === undefined) return null;
-  const group = uid.split("/").slice(0, -1).join("/");
+  const group = parentOf(uid);
   const search: Search = view.isList ? { group } : {};
   return (
     <List.Item>

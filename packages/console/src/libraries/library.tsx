@@ -9,6 +9,7 @@ import { BindingsTab } from "../object/bindings-tab.tsx";
 import { Details } from "../object/details.tsx";
 import { EventsTab } from "../object/events-tab.tsx";
 import { ObjectFrame } from "../object/object.tsx";
+import { parentOf } from "../object/parent-of.ts";
 import { Time } from "../object/time.tsx";
 import { GroupPath } from "../tree/group-path.tsx";
 import { ecosystemView } from "./ecosystem.ts";
@@ -22,7 +23,7 @@ export function Screen() {
   const { data: library, error, refetch } = useQuery(LibraryArtifactsService.method.getLibraryArtifact, { uid });
   if (error !== null) return <ErrorAlert error={error} title="The library cannot be shown" onRetry={() => void refetch()} />;
   if (library === undefined) return <Loading />;
-  const group = uid.split("/").slice(0, -1).join("/");
+  const group = parentOf(uid);
   const ecosystem = ecosystemView(library.ecosystem);
   const { name, latestVersion: version } = library;
   return (

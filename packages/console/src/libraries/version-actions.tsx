@@ -9,6 +9,7 @@ import { FormDialog } from "../form/form-dialog.tsx";
 import { useForm } from "../form/use-form.ts";
 import { screenPath, useOrganization } from "../frame/organization.ts";
 import { ActionButton } from "../object/action-button.tsx";
+import { parentOf } from "../object/parent-of.ts";
 import { ecosystemView, repositoryPath } from "./ecosystem.ts";
 import { sendLibraryCall } from "./library-request.ts";
 
@@ -104,7 +105,7 @@ function needs({ uid, ecosystem }: Artifact) {
 /** Path of the version in the repository of its group. */
 function pathOf({ uid, name, ecosystem }: Artifact, { version }: LibraryVersion): string {
   const view = ecosystemView(ecosystem);
-  const root = repositoryPath(view, uid.split("/").slice(0, -1).join("/"));
+  const root = repositoryPath(view, parentOf(uid));
   if (view.path === "python") return `${root}simple/${encodeURIComponent(name)}/${encodeURIComponent(version)}`;
   const [groupId = "", artifactId = ""] = name.split(":");
   return `${root}${[...groupId.split("."), artifactId, version].map(encodeURIComponent).join("/")}`;

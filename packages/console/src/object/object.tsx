@@ -10,6 +10,7 @@ import { useSearchState } from "../frame/search.ts";
 import { BindingsTab } from "./bindings-tab.tsx";
 import { CallTab } from "./call-tab.tsx";
 import { CopyText } from "./copy-text.tsx";
+import { parentOf } from "./parent-of.ts";
 
 export interface ObjectTab {
   /** Part of the address. */
@@ -36,8 +37,8 @@ export interface ObjectFrameProps {
 export function ObjectFrame({ kind, name, uid, digest, method, path, actions, tabs }: ObjectFrameProps) {
   const [search] = useSearchState();
   const navigate = useNavigate();
-  const group = uid.split("/").slice(0, -1).join("/");
-  // What belongs to no group has no bindings.
+  const group = parentOf(uid);
+  // An object that belongs to no group has no bindings.
   const hasAccess = group === "" || tabs.some(({ id }) => id === "access");
   const all: readonly ObjectTab[] = [
     ...tabs,

@@ -6,6 +6,7 @@ import { FormDialog } from "../form/form-dialog.tsx";
 import { NameFields } from "../form/name-fields.tsx";
 import { useForm } from "../form/use-form.ts";
 import { ActionButton } from "../object/action-button.tsx";
+import { parentOf } from "../object/parent-of.ts";
 import type { Values } from "./identity-kinds.ts";
 import { decidedFields, ProofFields } from "./proof-fields.tsx";
 import { storedProof } from "./raw-proofs.ts";
@@ -57,9 +58,7 @@ function EditIdentityDialog({ identity, onClose }: { readonly identity: Identity
     >
       <NameFields values={values} violation={violation} onChange={set} />
       <ProofFields fields={fields} values={values} error={form.error} onChange={set} />
-      {identity.relationship.case !== "awsIdentity" && (
-        <TokenCheck parent={uid.split("/").slice(0, -1).join("/")} identity={changed(values)} />
-      )}
+      {identity.relationship.case !== "awsIdentity" && <TokenCheck parent={parentOf(uid)} identity={changed(values)} />}
     </FormDialog>
   );
 }

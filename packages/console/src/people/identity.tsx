@@ -10,6 +10,7 @@ import { ConfirmButton } from "../object/confirm-button.tsx";
 import { Details } from "../object/details.tsx";
 import { EventsTab } from "../object/events-tab.tsx";
 import { ObjectFrame } from "../object/object.tsx";
+import { parentOf } from "../object/parent-of.ts";
 import { Time } from "../object/time.tsx";
 import { useDelete } from "../object/use-delete.ts";
 import { GroupPath } from "../tree/group-path.tsx";
@@ -37,7 +38,7 @@ export function Screen() {
       tabs={[
         { id: "details", title: "Details", content: <IdentityDetails identity={identity} /> },
         { id: "roles", title: "Roles", content: <IdentityBindings uid={uid} /> },
-        { id: "events", title: "Events", content: <EventsTab group={uid.split("/").slice(0, -1).join("/")} subject={uid} /> },
+        { id: "events", title: "Events", content: <EventsTab group={parentOf(uid)} subject={uid} /> },
       ]}
     />
   );

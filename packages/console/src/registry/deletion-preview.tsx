@@ -1,4 +1,4 @@
-/** What the deletion of an image, a tag or a repository takes along. */
+/** Lists the content that goes along with an image, a tag or a repository. */
 import { useQuery } from "@connectrpc/connect-query";
 import { ImageContentsService, type DeletionPreview as Preview } from "@holt/api/gen/holt/v1/image_contents_pb.ts";
 import { List, Stack, Text } from "@mantine/core";

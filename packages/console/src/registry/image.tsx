@@ -7,6 +7,7 @@ import { BindingsTab } from "../object/bindings-tab.tsx";
 import { ConfirmButton } from "../object/confirm-button.tsx";
 import { EventsTab } from "../object/events-tab.tsx";
 import { ObjectFrame } from "../object/object.tsx";
+import { parentOf } from "../object/parent-of.ts";
 import { useDelete } from "../object/use-delete.ts";
 import { Compare } from "./compare.tsx";
 import { DeletionPreview } from "./deletion-preview.tsx";
@@ -19,10 +20,10 @@ import { RepositoryPath } from "./repository-path.tsx";
 
 /** The address ends with the uid of the repository and the digest. */
 export function Screen() {
-  const parts = useObjectUid().split("/");
-  const digest = parts.at(-1) ?? "";
-  const uid = parts.slice(0, -1).join("/");
-  const group = uid.split("/").slice(0, -1).join("/");
+  const path = useObjectUid();
+  const uid = parentOf(path);
+  const digest = path.slice(uid.length + 1);
+  const group = parentOf(uid);
   const organization = useOrganization();
   const navigate = useNavigate();
   const remove = useDelete(ImageContentsService.method.deleteImage);

@@ -17,6 +17,7 @@ import { CopyText } from "../object/copy-text.tsx";
 import { Details } from "../object/details.tsx";
 import { EventsTab } from "../object/events-tab.tsx";
 import { ObjectFrame } from "../object/object.tsx";
+import { parentOf } from "../object/parent-of.ts";
 import { Time, timeText } from "../object/time.tsx";
 import { GroupPath } from "../tree/group-path.tsx";
 import { DeleteRepositoryButton } from "./delete-repository.tsx";
@@ -30,7 +31,7 @@ export function Screen() {
   const { data: repo, error, refetch } = useQuery(ReposService.method.getRepo, { uid });
   if (error !== null) return <ErrorAlert error={error} title="The repository cannot be shown" onRetry={() => void refetch()} />;
   if (repo === undefined) return <Loading />;
-  const group = uid.split("/").slice(0, -1).join("/");
+  const group = parentOf(uid);
   return (
     <ObjectFrame
       kind="Image repository"
@@ -105,7 +106,7 @@ const columns: readonly Column<Tag>[] = [
     title: "Image",
     text: () => "",
     cell: ({ uid, name, digest }) => (
-      <ScreenLink to="/image" uid={`${uid.split("/").slice(0, -1).join("/")}/${digest}`} aria-label={`Contents of ${name}`}>
+      <ScreenLink to="/image" uid={`${parentOf(uid)}/${digest}`} aria-label={`Contents of ${name}`}>
         Contents
       </ScreenLink>
     ),

@@ -13,6 +13,7 @@ import { ConfirmButton } from "../object/confirm-button.tsx";
 import { Details } from "../object/details.tsx";
 import { EventsTab } from "../object/events-tab.tsx";
 import { ObjectFrame } from "../object/object.tsx";
+import { parentOf } from "../object/parent-of.ts";
 import { Time, timeText } from "../object/time.tsx";
 import { useDelete } from "../object/use-delete.ts";
 import { DeletionPreview } from "./deletion-preview.tsx";
@@ -27,8 +28,8 @@ export function Screen() {
   const { data: tag, error, refetch } = useQuery(TagsService.method.getTag, { uid });
   if (error !== null) return <ErrorAlert error={error} title="The tag cannot be shown" onRetry={() => void refetch()} />;
   if (tag === undefined) return <Loading />;
-  const repository = uid.split("/").slice(0, -1).join("/");
-  const group = repository.split("/").slice(0, -1).join("/");
+  const repository = parentOf(uid);
+  const group = parentOf(repository);
   return (
     <ObjectFrame
       kind="Tag"

@@ -13,6 +13,7 @@ import { BindingsTab } from "../object/bindings-tab.tsx";
 import { Details } from "../object/details.tsx";
 import { EventsTab } from "../object/events-tab.tsx";
 import { ObjectFrame } from "../object/object.tsx";
+import { parentOf } from "../object/parent-of.ts";
 import { Time, timeText } from "../object/time.tsx";
 import { CreateGroupButton } from "./create-group.tsx";
 import { DeleteGroupButton } from "./delete-group.tsx";
@@ -26,7 +27,7 @@ export function Screen() {
   const { data: group, error, refetch } = useQuery(GroupsService.method.getGroup, { uid });
   if (error !== null) return <ErrorAlert error={error} title="The group cannot be shown" onRetry={() => void refetch()} />;
   if (group === undefined) return <Loading />;
-  const parent = uid.split("/").slice(0, -1).join("/");
+  const parent = parentOf(uid);
   return (
     <ObjectFrame
       kind={parent === "" ? "Organization" : "Group"}
