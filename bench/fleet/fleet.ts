@@ -18,14 +18,14 @@ const SIZES = [1, 2, 4];
 const SAMPLE_MS = 20;
 const REPOSITORY = "my-org/app";
 
-/** What a kind of call costs. */
+/** The cost of one kind of call. */
 interface Cost {
   readonly perSecond: number;
   /** CPU time of a server per answer, in microseconds. */
   readonly serverUs: number;
   /** CPU time of PostgreSQL per answer, in microseconds. */
   readonly databaseUs: number;
-  /** What sessions of the database wait for, most frequent first, with their share of all samples of busy sessions. */
+  /** The most frequent waits of database sessions, each with its share of all samples of busy sessions. */
   readonly waits: readonly string[];
 }
 

@@ -10,7 +10,7 @@ export const withoutTerminal = hasTerminal ? false : "the program script is not 
 
 export interface TerminalOptions {
   readonly env?: Readonly<Record<string, string>>;
-  /** What the person types after each question. */
+  /** The text that the person types after each question. */
   readonly answers?: readonly (readonly [question: RegExp, answer: string])[];
 }
 

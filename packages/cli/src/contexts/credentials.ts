@@ -37,7 +37,7 @@ interface InKeyring {
 
 type Stored = Credential | InKeyring;
 
-/** Where a new credential goes. Undefined is the keyring if there is one, and the file otherwise. */
+/** The place for a new credential. Undefined is the keyring if there is one, and the file otherwise. */
 export type CredentialStore = "keyring" | "file" | undefined;
 
 const FILE = "credentials.json";
@@ -108,7 +108,7 @@ async function saveInFile(context: string, credential: Credential): Promise<void
   writeStored(context, credential);
   if (before?.kind !== "keyring") return;
   const { deleteFromKeyring } = await import("./keyring.ts");
-  // What is left is an entry that nothing names.
+  // If this fails, the keyring keeps an entry that nothing names.
   await deleteFromKeyring(before.account).catch(() => {});
 }
 

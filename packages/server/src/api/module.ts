@@ -37,7 +37,7 @@ export interface Domain {
   readonly onGroupDelete?: GroupDeletion;
   /** Rows that the counts of groups are about, so that a check can count them again. */
   readonly countedRows?: readonly CountedRows[];
-  /** How the rows of its tables belong to organizations. */
+  /** Says how the rows of its tables belong to organizations. */
   readonly organizationTables: OrganizationTables;
   /** Columns that keep blobs from being collected. */
   readonly blobReferences?: readonly BlobReference[];

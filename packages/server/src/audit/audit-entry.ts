@@ -19,7 +19,7 @@ export interface AuditFacts {
   /** Uid of the root of what the entry is about. Roots that are no organization have their entries in the server's chain. */
   readonly organization: string;
   readonly outcome: string;
-  /** Why the server refused. */
+  /** The reason of a refusal. */
   readonly message?: string | undefined;
   readonly requestId?: string | undefined;
   readonly changes?: readonly ResourceChange[];

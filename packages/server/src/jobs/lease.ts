@@ -34,7 +34,7 @@ export interface LeaseOptions {
 export interface Lease {
   /** Names this server among those that share the database, from its start to its end. */
   readonly holder: string;
-  /** How long a lease lasts unless it is renewed. */
+  /** Duration of a lease that is not renewed. */
   readonly durationMs: number;
   /** A condition on a row of the table: nobody has a lease on it that has not ended. */
   isFree(): RawBuilder<boolean>;

@@ -14,7 +14,7 @@ export type TableOwnership = CarriedTable | OtherTable;
 
 /** A table whose rows stay with the installation. */
 export interface OtherTable {
-  /** Why no organization takes its rows along. */
+  /** The reason why no organization takes its rows along. */
   readonly stays: string;
 }
 
@@ -50,7 +50,7 @@ export interface SealedColumn {
   readonly column: string;
   /** The context of the seal. @param uid value of the first column of the primary key */
   context(uid: string): string;
-  /** What a row without the secret has in the column; undefined if the row is left out. */
+  /** The value of the column in a row without its secret; undefined if the row is left out. */
   readonly without?: string;
   /** Plural, for reports. */
   readonly what: string;

@@ -1,4 +1,4 @@
-/** What the audit log records, and how it is listed and exported. */
+/** Records, lists and exports of the audit log. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AuditService } from "@holt/api/gen/holt/v1/audit_pb.ts";

@@ -1,4 +1,4 @@
-/** What the conformance suites need to know of the audit log. */
+/** Facts about the audit log for the conformance suites. */
 import { AuditService } from "@holt/api/gen/holt/v1/audit_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
 import type { OperationSample, ResourceSample } from "../harness/samples.ts";

@@ -28,7 +28,7 @@ export function seedOf(fallback: number): number {
   return Number(process.env.TEST_SEED ?? fallback);
 }
 
-/** How often a test repeats its faults; TEST_ROUNDS replaces it, for longer runs. */
+/** Number of times that a test repeats its faults; TEST_ROUNDS replaces it, for longer runs. */
 export function roundsOf(fallback: number): number {
   return Number(process.env.TEST_ROUNDS ?? fallback);
 }

@@ -147,7 +147,7 @@ export const AccountLinkSchema: GenMessage<AccountLink, {jsonType: AccountLinkJs
   messageDesc(file_holt_v1_account_links, 0);
 
 /**
- * Whose links to list.
+ * Selects the links of the caller or of an organization.
  *
  * @generated from message holt.v1.ListAccountLinksRequest
  */
@@ -175,7 +175,7 @@ export type ListAccountLinksRequest = Message<"holt.v1.ListAccountLinksRequest">
 };
 
 /**
- * Whose links to list.
+ * Selects the links of the caller or of an organization.
  *
  * @generated from message holt.v1.ListAccountLinksRequest
  */

@@ -108,7 +108,7 @@ export type AuditEntry = Message<"holt.v1.AuditEntry"> & {
   client: string;
 
   /**
-   * Why the server refused.
+   * The reason of a refusal.
    *
    * @generated from field: string message = 13;
    */
@@ -122,7 +122,7 @@ export type AuditEntry = Message<"holt.v1.AuditEntry"> & {
   changes: AuditChange[];
 
   /**
-   * What was asked for, without secrets, if the change is not one of resources.
+   * The request of a change that is not one of resources. It contains no secrets.
    *
    * @generated from field: google.protobuf.Struct request = 15;
    */
@@ -234,7 +234,7 @@ export type AuditEntryJson = {
   client?: string;
 
   /**
-   * Why the server refused.
+   * The reason of a refusal.
    *
    * @generated from field: string message = 13;
    */
@@ -248,7 +248,7 @@ export type AuditEntryJson = {
   changes?: AuditChangeJson[];
 
   /**
-   * What was asked for, without secrets, if the change is not one of resources.
+   * The request of a change that is not one of resources. It contains no secrets.
    *
    * @generated from field: google.protobuf.Struct request = 15;
    */

@@ -608,7 +608,7 @@ export const DeliveryRequestSchema: GenMessage<DeliveryRequest, {jsonType: Deliv
   messageDesc(file_holt_v1_deliveries, 6);
 
 /**
- * What the sink responded with.
+ * The response of the sink.
  *
  * @generated from message holt.v1.DeliveryResponse
  */
@@ -641,7 +641,7 @@ export type DeliveryResponse = Message<"holt.v1.DeliveryResponse"> & {
 };
 
 /**
- * What the sink responded with.
+ * The response of the sink.
  *
  * @generated from message holt.v1.DeliveryResponse
  */

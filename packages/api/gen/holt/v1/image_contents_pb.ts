@@ -540,7 +540,7 @@ export const PreviewDeletionRequestSchema: GenMessage<PreviewDeletionRequest, {j
   messageDesc(file_holt_v1_image_contents, 7);
 
 /**
- * What a deletion removes.
+ * The content that a deletion removes.
  *
  * @generated from message holt.v1.DeletionPreview
  */
@@ -599,7 +599,7 @@ export type DeletionPreview = Message<"holt.v1.DeletionPreview"> & {
 };
 
 /**
- * What a deletion removes.
+ * The content that a deletion removes.
  *
  * @generated from message holt.v1.DeletionPreview
  */
@@ -759,7 +759,7 @@ export const DeleteImageRequestSchema: GenMessage<DeleteImageRequest, {jsonType:
   messageDesc(file_holt_v1_image_contents, 10);
 
 /**
- * What images consist of, what differs between two of them, and what a deletion removes.
+ * Shows the layers of images, compares the packages of two images, previews deletions, and deletes images.
  *
  * @generated from service holt.v1.ImageContentsService
  */

@@ -18,7 +18,7 @@ export interface SinkAnswer {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** The beginning of the body; one byte more than `MAX_RECORDED_BYTES` tells that it is longer. */
   readonly body: Buffer;
-  /** What the request authenticated with: a sink may echo it. */
+  /** The token of the request: a sink may echo it. */
   readonly token: string;
 }
 
