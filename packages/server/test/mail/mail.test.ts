@@ -8,7 +8,7 @@ import { storeNames } from "../harness/harness.ts";
 import { builtInRole } from "../harness/iam/iam.ts";
 import { type MailServer, startMailServer, textOfMail } from "../harness/smtp-server.ts";
 import { until } from "../harness/wait.ts";
-import { startWorld, type World } from "../harness/world.ts";
+import { type Caller, startWorld, type World } from "../harness/world.ts";
 
 const FROM = "Holt <holt@holt.test>";
 const MAIL = { to: "ann@example.com", subject: "Hello", text: "First.\n\nhttps://holt.test/a?b=1&c=<2>\n\nLast." };
@@ -16,8 +16,18 @@ const MAIL = { to: "ann@example.com", subject: "Hello", text: "First.\n\nhttps:/
 const settings = ({ port }: { readonly port: number }) => ({ HOLT_SMTP_URL: `smtp://127.0.0.1:${port}`, HOLT_SMTP_FROM: FROM });
 
 async function invite(world: World, email: string, parent = world.orgUid): Promise<string> {
-  const groupInvite = { roleUid: await builtInRole(world, "viewer"), email, ttl: { seconds: 3600n } };
-  return (await world.must(GroupInvitesService.method.createGroupInvite, { parent, groupInvite })).code;
+  return inviteAs(world.owner, world, { roleUid: await builtInRole(world, "viewer"), email, parent });
+}
+
+interface Invitation {
+  readonly roleUid: string;
+  readonly email: string;
+  readonly parent: string;
+}
+
+async function inviteAs({ token }: Caller, world: World, { parent, ...fields }: Invitation): Promise<string> {
+  const groupInvite = { ...fields, ttl: { seconds: 3600n } };
+  return (await world.must(GroupInvitesService.method.createGroupInvite, { parent, groupInvite }, token)).code;
 }
 
 function mails(world: World) {
@@ -108,8 +118,12 @@ test("organizations together reach the limits of a mailbox and of the installati
   assert.equal((await mails(world)).length, 10);
   for (let count = 0; count < 8; count++) await invite(world, `person-${count}@example.com`, await world.group("", `further-${count}`));
   assert.equal((await mails(world)).length, 15);
+  const { uid } = await world.robot(world.orgUid);
+  await world.bind(uid, await builtInRole(world, "owner"), world.orgUid);
+  const roleUid = await builtInRole(world, "viewer");
   world.clock.advance(3_600_000);
-  await invite(world, "later@example.com");
+  // The owner's token has expired.
+  await inviteAs(await world.signIn(uid), world, { roleUid, email: "later@example.com", parent: world.orgUid });
   assert.equal((await mails(world)).length, 16);
 });
 
