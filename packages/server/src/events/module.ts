@@ -40,7 +40,8 @@ export function startEvents(platform: Platform, { keys }: Iam, settings: EventSe
   );
   appendListeners.add(delivery.wake);
   const redelivery = createRedelivery(store);
-  const collaborators = { ...platform, outboundAllowCidrs, maxSubscriptions, redelivery, webhook, onDue: delivery.wake };
+  const listeners = { onDue: delivery.wake, onDelete: delivery.discard };
+  const collaborators = { ...platform, ...listeners, outboundAllowCidrs, maxSubscriptions, redelivery, webhook };
   const subscriptions = subscriptionsService(collaborators);
   return {
     services: [

@@ -1,11 +1,13 @@
 /** Subscriptions: webhooks for the events of a group and below. A separate row holds the state of their deliveries. */
+import { create as createMessage } from "@bufbuild/protobuf";
+import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { type Subscription, SubscriptionSchema, SubscriptionsService } from "@holt/api/gen/platform/events/v2/subscriptions_pb.ts";
 import { implement, write } from "../../api/call/implement.ts";
 import { defineResource } from "../../api/resource/define.ts";
 import { assertNone } from "../../api/resource/names.ts";
 import type { PageTokens } from "../../api/resource/page-token.ts";
 import { standardMethods } from "../../api/resource/standard-methods.ts";
-import { create, prepareCreate } from "../../api/resource/write.ts";
+import { create, prepareCreate, remove } from "../../api/resource/write.ts";
 import type { WriteDb } from "../../db/store.ts";
 import { resourceExhausted } from "../../lib/errors.ts";
 import { rangeBelow, rootOf } from "../../lib/uid.ts";
@@ -26,6 +28,8 @@ export interface SubscriptionsCollaborators {
   readonly maxSubscriptions: number;
   /** Whether a sink may have plain http on every host. */
   readonly acceptsPlainSinks?: boolean;
+  /** Called when a subscription is deleted for good. Must not throw. */
+  readonly onDelete: (uid: string) => void;
 }
 
 export function subscriptionsService(collaborators: SubscriptionsCollaborators) {
@@ -45,6 +49,12 @@ export function subscriptionsService(collaborators: SubscriptionsCollaborators) 
         .values({ subscription_uid: subscription.uid, failures: 0, pause_reason: "" })
         .execute();
       return created;
+    }),
+
+    deleteSubscription: write(async ({ uid }, { db }) => {
+      await remove(subscriptions, uid, db);
+      db.afterCommit(() => collaborators.onDelete(uid));
+      return createMessage(EmptySchema);
     }),
   });
 }

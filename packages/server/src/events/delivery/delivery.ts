@@ -27,6 +27,8 @@ export interface DeliveryOptions {
 export interface Delivery extends AsyncDisposable {
   /** To be called when an event was appended, or something became due. Costs next to nothing: the work is done later. */
   wake(): void;
+  /** To be called when a subscription is deleted. Another server that sends to it notices when it records the next outcomes. */
+  discard(uid: string): void;
 }
 
 /** How often a server looks for changes by other servers and by commands. Its own changes wake it. */
@@ -55,6 +57,7 @@ export function startDelivery({ store, clock, log, webhook, policy, retentionMs,
       publisher.wake();
       dispatcher.wake();
     },
+    discard: (uid) => dispatcher.discard(uid),
     async [Symbol.asyncDispose]() {
       isClosed = true;
       await pruner[Symbol.asyncDispose]();

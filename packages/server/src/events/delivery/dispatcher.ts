@@ -15,6 +15,8 @@ export interface DispatcherOptions extends Omit<QueueRunOptions, "outcomes"> {
 export interface Dispatcher extends AsyncDisposable {
   /** There may be something to send. */
   wake(): void;
+  /** The subscription is deleted: nothing more is sent to it, and an attempt under way ends. */
+  discard(uid: string): void;
 }
 
 /** Queues of each kind per claim: on SQLite the run of each begins with a read that cannot be interrupted. */
@@ -88,6 +90,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   });
   return {
     wake: () => worker.wake(),
+    discard: (uid) => worker.abort(uid),
     /** Attempts may go on for a while; their outcomes are recorded, and the leases are released. */
     async [Symbol.asyncDispose]() {
       const timer = setTimeout(() => {
