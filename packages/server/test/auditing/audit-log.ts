@@ -3,14 +3,17 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type AuditEntry, AuditService } from "@holt/api/gen/holt/v1/audit_pb.ts";
 import type { EntryContent } from "../../src/audit/audit-entry.ts";
-import { readSealState } from "../../src/auditing/chain/seal.ts";
+import { readSealState, seal } from "../../src/auditing/chain/seal.ts";
 import { until } from "../harness/wait.ts";
 import type { World } from "../harness/world.ts";
 
-/** Waits until everything that is committed is sealed. Refusals come a moment later: wait for them with `until`. */
-export async function sealAll({ store }: Pick<World, "store">): Promise<void> {
+/** Seals everything that is committed, without waiting for the server to do so. Refusals come a moment later: wait for them with `until`. */
+export async function sealAll({ store, clock }: Pick<World, "store" | "clock">): Promise<void> {
   const last = await lastSeq({ store });
-  await until(async () => (await readSealState(store.reader)).seq >= last);
+  await until(async () => {
+    while (await seal(store, clock));
+    return (await readSealState(store.reader)).seq >= last;
+  });
 }
 
 /** The number of the last row, sealed or not. */
