@@ -1,6 +1,7 @@
 /** The server is killed or stopped in the middle of an import: the next one brings it to its end. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import pg from "pg";
 import { secdbOf } from "../../harness/advisories/remote-client.ts";
 import { freePort } from "../../harness/free-port.ts";
 import { createInstallation, printedToken, type Settings, startHoltd, temporaryFolder } from "../../harness/holtd.ts";
@@ -16,7 +17,8 @@ interface Answer {
   readonly groups: readonly { readonly uid: string }[];
 }
 
-async function endAndResume(signal: "SIGKILL" | "SIGTERM", settings: Settings): Promise<void> {
+/** @param meanwhile runs between the end of the server and the start of the next one */
+async function endAndResume(signal: "SIGKILL" | "SIGTERM", settings: Settings, meanwhile = async () => {}): Promise<void> {
   await createInstallation(settings);
   const token = await printedToken(settings);
   const call = async (base: string, method: string, path: string, body?: object): Promise<Answer> => {
@@ -48,6 +50,7 @@ async function endAndResume(signal: "SIGKILL" | "SIGTERM", settings: Settings): 
     server.kill(signal);
     assert.equal((await server.ended).code, signal === "SIGKILL" ? null : 0);
   }
+  await meanwhile();
   await using server = await startHoltd(settings);
   if (signal === "SIGTERM")
     assert.notEqual((await call(server.baseUrl, "GET", `/holt/v1/imports/${uid}`)).state, "STATE_DONE", "it was brought to its end before");
@@ -55,7 +58,7 @@ async function endAndResume(signal: "SIGKILL" | "SIGTERM", settings: Settings): 
   await until(async () => {
     last = await call(server.baseUrl, "GET", `/holt/v1/imports/${uid}`);
     return last.state === "STATE_DONE" || last.state === "STATE_FAILED";
-  }, 120_000);
+  }, 240_000);
   const { state, counts } = last as unknown as Answer;
   assert.equal(state, "STATE_DONE");
   assert.deepEqual([Number(counts.read), Number(counts.problems)], [RECORDS, 0]);
@@ -78,8 +81,18 @@ test("an import continues after its server was killed when the lease has expired
   await using folder = await temporaryFolder();
   const HOLT_DATABASE_URL = await createDatabase();
   const HOLT_LISTEN = `127.0.0.1:${await freePort()}`;
-  await endAndResume("SIGKILL", { HOLT_DATABASE_URL, HOLT_DATA_DIR: folder.path, HOLT_LISTEN, HOLT_LOG_LEVEL: "error" });
+  const settings = { HOLT_DATABASE_URL, HOLT_DATA_DIR: folder.path, HOLT_LISTEN, HOLT_LOG_LEVEL: "error" };
+  await endAndResume("SIGKILL", settings, () => expireLease(HOLT_DATABASE_URL));
 });
+
+/** The killed server has left its lease behind. Waiting for its end would take half a minute. */
+async function expireLease(connectionString: string): Promise<void> {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  const { rowCount } = await client.query("update advisory_import set lease_time = '2000-01-01' where lease_time is not null");
+  assert.equal(rowCount, 1);
+  await client.end();
+}
 
 test("a stopping server releases its import, and the next server continues it", async () => {
   await using folder = await temporaryFolder();
