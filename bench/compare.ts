@@ -32,9 +32,10 @@ export async function compare(kind: "http1" | "grpc", contenders: readonly Conte
 
 async function measureOnce(kind: "http1" | "grpc", { pid, load }: Contender): Promise<Figures> {
   const { warmUpMs, durationMs } = scale;
-  const before = cpuSeconds(pid);
-  const result = await makeLoad(kind, { ...load, warmUpMs, durationMs });
-  // CPU time includes the warm-up, so the responses of the warm-up count too, at the measured rate.
-  const responses = (result.perSecond * (warmUpMs + durationMs)) / 1000;
+  let before = Number.NaN;
+  const result = await makeLoad(kind, { ...load, warmUpMs, durationMs }, () => {
+    before = cpuSeconds(pid);
+  });
+  const responses = (result.perSecond * durationMs) / 1000;
   return { ...result, cpuUs: ((cpuSeconds(pid) - before) / responses) * 1e6 };
 }

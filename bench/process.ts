@@ -8,7 +8,8 @@ import { promisify } from "node:util";
 import packageJson from "../package.json" with { type: "json" };
 import { freePort } from "../packages/server/test/harness/free-port.ts";
 import type { Target } from "./data/fill.ts";
-import type { LoadResult, LoadSpec } from "./load/worker.ts";
+import type { LimitPlan } from "./limit/plan.ts";
+import type { LoadMessage, LoadResult, LoadSpec } from "./load/worker.ts";
 
 const HOLTD = join(import.meta.dirname, "../packages/server/bin/holtd.js");
 
@@ -67,9 +68,19 @@ export interface BareServer extends AsyncDisposable {
 }
 
 /** Starts a server that responds to every request with `body`. */
-export async function startBare(kind: "http1" | "http2", body: Uint8Array): Promise<BareServer> {
-  const child = fork(join(import.meta.dirname, `bare/${kind}.ts`));
-  child.send({ body: Buffer.from(body).toString("base64") });
+export function startBare(kind: "http1" | "http2", body: Uint8Array): Promise<BareServer> {
+  return startChild(`bare/${kind}.ts`, { body: Buffer.from(body).toString("base64") });
+}
+
+/** Starts a server that does only the work of a plan for each request. */
+export function startLimit(kind: "http1" | "http2", plan: LimitPlan): Promise<BareServer> {
+  return startChild(`limit/${kind}.ts`, plan);
+}
+
+/** Starts a program that reports its port when it has received `message`. */
+async function startChild(program: string, message: object): Promise<BareServer> {
+  const child = fork(join(import.meta.dirname, program));
+  child.send(message);
   const [{ port }] = (await once(child, "message")) as [{ port: number }];
   return { port, pid: child.pid ?? 0, [Symbol.asyncDispose]: () => stop(child) };
 }
@@ -81,16 +92,22 @@ export async function stop(child: ChildProcess): Promise<void> {
   await ended;
 }
 
-/** Runs a load generator in its own process. Rejects on the first unexpected response. */
-export async function makeLoad(kind: "http1" | "grpc", spec: LoadSpec): Promise<LoadResult> {
+/**
+ * Runs a load generator in its own process. Rejects on the first unexpected response.
+ * @param onWarm is called when the warm-up is over
+ */
+export async function makeLoad(kind: "http1" | "grpc", spec: LoadSpec, onWarm: () => void = () => {}): Promise<LoadResult> {
   const child = fork(join(import.meta.dirname, `load/${kind}.ts`));
   child.send(spec);
-  const end = once(child, "exit").then(([code]) => Promise.reject(new Error(`the load generator exited with ${code}`)));
-  end.catch(() => {});
   try {
-    const [message] = (await Promise.race([once(child, "message"), end])) as [{ result?: LoadResult; error?: string }];
-    if (message.result === undefined) throw new Error(message.error);
-    return message.result;
+    return await new Promise((resolve, reject) => {
+      child.on("exit", (code) => reject(new Error(`the load generator exited with ${code}`)));
+      child.on("message", ({ result, error }: LoadMessage) => {
+        if (error !== undefined) reject(new Error(error));
+        else if (result !== undefined) resolve(result);
+        else onWarm();
+      });
+    });
   } finally {
     child.disconnect();
     await stop(child);

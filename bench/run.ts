@@ -16,7 +16,7 @@ import { restCreate } from "./parts/create.ts";
 import { deepLists } from "./parts/deep-lists.ts";
 import { exchange } from "./parts/exchange.ts";
 import { grpcGet, restGet } from "./parts/get.ts";
-import { restList } from "./parts/list.ts";
+import { grpcList, restList } from "./parts/list.ts";
 import { metricsCost } from "./parts/metrics-cost.ts";
 import { pullTokens } from "./parts/pull-tokens.ts";
 import { start } from "./parts/start.ts";
@@ -33,6 +33,7 @@ const parts: Readonly<Record<string, (store: StoreName) => Promise<Line[]>>> = {
   "rest-get": restGet,
   "grpc-get": grpcGet,
   list: restList,
+  "grpc-list": grpcList,
   deep: deepLists,
   exchange,
   "pull-tokens": pullTokens,

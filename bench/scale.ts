@@ -9,7 +9,7 @@ export const scale = {
   fewRows: Math.min(1000, rows),
   rounds: Number(process.env.BENCH_ROUNDS ?? 3),
   durationMs: Number(process.env.BENCH_SECONDS ?? 4) * 1000,
-  warmUpMs: 1500,
+  warmUpMs: Number(process.env.BENCH_WARM_UP ?? 1.5) * 1000,
   /** Concurrent connections of a load generator. */
   connections: 32,
 };

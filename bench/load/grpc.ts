@@ -3,6 +3,7 @@
  * header compression by hand (RFC 9113, RFC 7541), because a full client would become the bottleneck.
  */
 import { connect, type Socket } from "node:net";
+import { framed } from "./grpc-calls.ts";
 import { indexedHeaders, literalHeaders } from "./hpack.ts";
 import { type LoadSpec, measure, type Run } from "./worker.ts";
 
@@ -102,13 +103,6 @@ function frame(type: number, flags: number, stream: number, payload: Uint8Array 
   bytes.writeUInt32BE(stream, 5);
   bytes.set(payload, FRAME_HEADER_BYTES);
   return bytes;
-}
-
-/** A gRPC message with its length prefix. */
-function framed(message: Buffer): Buffer {
-  const prefix = Buffer.alloc(5);
-  prefix.writeUInt32BE(message.length, 1);
-  return Buffer.concat([prefix, message]);
 }
 
 function readFrames(socket: Socket, onFrame: (type: number, flags: number, stream: number, payload: Buffer) => void): void {

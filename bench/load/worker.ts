@@ -21,6 +21,12 @@ export interface LoadResult {
   readonly p99: number;
 }
 
+/** From the load generator to its parent: the warm-up is over, or the result, or an error. */
+export interface LoadMessage {
+  readonly result?: LoadResult;
+  readonly error?: string;
+}
+
 export interface Run {
   isOver(): boolean;
   /** Records the latency of one response in milliseconds. Ignored during the warm-up. */
@@ -36,6 +42,7 @@ export function measure(load: (spec: LoadSpec, run: Run) => Promise<void>): void
     const begin = performance.now() + spec.warmUpMs;
     const end = begin + spec.durationMs;
     const times: number[] = [];
+    setTimeout(() => process.send?.({}), spec.warmUpMs);
     const record = (ms: number) => {
       const now = performance.now();
       if (now >= begin && now < end) times.push(ms);

@@ -1,7 +1,8 @@
-/** Measures Create of a group: the row, its counts and its event in one durable commit. */
-import { compare } from "../compare.ts";
+/** Measures Create of a group: the row, its counts, its event and its audit entry in one durable commit. */
 import { makeScratchGroup, removeScratchGroup } from "../data/scratch.ts";
 import type { StoreName } from "../data/stores.ts";
+import { compareRest } from "../limit/compare.ts";
+import { prepareCreate } from "../limit/create-plan.ts";
 import { residentMb } from "../process.ts";
 import { type Line, short } from "../report.ts";
 import { scale } from "../scale.ts";
@@ -12,13 +13,21 @@ export async function restCreate(store: StoreName): Promise<Line[]> {
   const group = await makeScratchGroup(holt);
   try {
     const body = JSON.stringify({ name: "created", description: "By the benchmark" });
-    const requests = [holt.request("POST", `/iam/v2/groups/${group}`, body)];
+    const path = `/iam/v2/groups/${group}`;
+    const answer = await holt.fetch("POST", path, body);
+    await using prepared = await prepareCreate(holt, group, answer);
     const { connections } = scale;
-    const [figures] = await compare("http1", [{ pid: holt.server.pid, load: { port: holt.server.port, connections, requests } }]);
-    const { perSecond = Number.NaN, p99 = Number.NaN } = figures ?? {};
+    const line = await compareRest({
+      measured: `REST Create of a group, ${connections} clients`,
+      holt,
+      plan: prepared.plan,
+      targets: { limit: { sqlite: 0.6, postgres: 0.6 } },
+      load: { connections, requests: [holt.request("POST", path, body)] },
+      answer,
+      isExact: false,
+    });
     const rss = await residentMb(holt.server.pid);
-    const figure = `${short(perSecond)}/s, p99 ${short(p99)} ms; RSS afterwards ${short(rss)} MB`;
-    return [{ measured: `REST Create of a group, ${connections} clients`, store, figure }];
+    return [{ ...line, figure: `${line.figure}; RSS afterwards ${short(rss)} MB` }];
   } finally {
     await removeScratchGroup(holt, group);
   }

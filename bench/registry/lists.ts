@@ -5,15 +5,15 @@ import { compare } from "../compare.ts";
 import { bootstrapDatabase, insertAll, openSink, type Target } from "../data/fill.ts";
 import { countsOf, groupRows, planRows, type Row, randomName } from "../data/rows.ts";
 import { openDataset, type StoreName } from "../data/stores.ts";
-import { ratioLine } from "../parts/get.ts";
-import { startBare } from "../process.ts";
+import { compareRest } from "../limit/compare.ts";
+import { listPlan, type Rows, rowsByName } from "../limit/plans.ts";
 import { type Line, latencyLine } from "../report.ts";
 import { scale } from "../scale.ts";
 import { serveFilled } from "../servers.ts";
 import { repoCounts, repoRow, tagRow } from "./rows.ts";
 
 const LIMIT_MS = { sqlite: 15, postgres: 30 };
-const MIN_RATIO = 0.12;
+const TARGETS = { limit: { sqlite: 0.6, postgres: 0.5 }, bare: 0.2 };
 const PAGE_SIZE = 50;
 
 interface Contents {
@@ -33,25 +33,39 @@ export async function registryLists(store: StoreName): Promise<Line[]> {
   cleanUp.use(holt.server);
   const { organization, repo } = holt.contents;
   const lines: Line[] = [];
-  for (const [measured, path] of [
+  const tagRows = (sql: string): Rows => ({ sql: `tag where ${sql}`, values: [repo], counted: [repo, "plain_tag"] });
+  for (const [measured, path, rows] of [
     [
       `${PAGE_SIZE} of ${repos} repos by name`,
       `/registry/v2/repos?uidp.descendants_of=${organization}&order_by=name&page_size=${PAGE_SIZE}`,
+      rowsByName(store, "repo", organization),
     ],
-    [`${PAGE_SIZE} of ${tags} tags of a repo`, `/registry/v2/tags?uidp.children_of=${repo}&page_size=${PAGE_SIZE}`],
-    [`${PAGE_SIZE} of ${tags} tags of a repo by name`, `/registry/v2/tags?uidp.children_of=${repo}&order_by=name&page_size=${PAGE_SIZE}`],
+    [
+      `${PAGE_SIZE} of ${tags} tags of a repo`,
+      `/registry/v2/tags?uidp.children_of=${repo}&page_size=${PAGE_SIZE}`,
+      tagRows("parent = ? and class = 0 order by uid"),
+    ],
+    [
+      `${PAGE_SIZE} of ${tags} tags of a repo by name`,
+      `/registry/v2/tags?uidp.children_of=${repo}&order_by=name&page_size=${PAGE_SIZE}`,
+      tagRows("parent = ? and class = 0 order by name"),
+    ],
   ] as const) {
-    await using bare = await startBare("http1", Buffer.from(await holt.fetch("GET", path)));
+    const answer = await holt.fetch("GET", path);
     const requests = [holt.request("GET", path)];
-    const loadOf = (connections: number, port = holt.server.port) => ({ port, connections, requests });
-    const [alone] = await compare("http1", [{ pid: holt.server.pid, load: loadOf(1) }]);
+    const [alone] = await compare("http1", [{ pid: holt.server.pid, load: { port: holt.server.port, connections: 1, requests } }]);
     if (alone === undefined) throw new Error("figures are missing");
     lines.push(latencyLine(measured, store, alone, LIMIT_MS[store]));
-    const figures = await compare("http1", [
-      { pid: holt.server.pid, load: loadOf(scale.connections) },
-      { pid: bare.pid, load: loadOf(scale.connections, bare.port) },
-    ]);
-    lines.push(ratioLine(`${measured}, ${scale.connections} clients`, store, figures, MIN_RATIO));
+    lines.push(
+      await compareRest({
+        measured: `${measured}, ${scale.connections} clients`,
+        holt,
+        plan: listPlan(holt, rows, PAGE_SIZE, answer),
+        targets: TARGETS,
+        load: { connections: scale.connections, requests },
+        answer,
+      }),
+    );
   }
   return lines;
 }
