@@ -8,6 +8,7 @@ import { advisoryParts } from "./advisories/parts.ts";
 import type { StoreName } from "./data/stores.ts";
 import { eventParts } from "./events/parts.ts";
 import { fleetParts } from "./fleet/fleet.ts";
+import { growth } from "./growth/growth.ts";
 import { importAdvisories } from "./import/import.ts";
 import { libraryParts } from "./libraries/parts.ts";
 import { accounts } from "./parts/accounts.ts";
@@ -44,6 +45,7 @@ const parts: Readonly<Record<string, (store: StoreName) => Promise<Line[]>>> = {
   authorization,
   import: importAdvisories,
   fleet: fleetParts,
+  growth,
   ...registryParts,
   ...eventParts,
   ...advisoryParts,
