@@ -32,7 +32,9 @@ export function FormDialog({ title, send, form, fields, isDangerous = false, siz
       <form onSubmit={submit} hidden={asks} noValidate>
         <Stack>
           {children}
-          {form.error !== undefined && <ErrorAlert error={form.error} fieldsShownElsewhere={fields} />}
+          {form.error !== undefined && (
+            <ErrorAlert error={form.error} fieldsShownElsewhere={fields} onLeave={form.isDirty ? undefined : onClose} />
+          )}
           <Group justify="flex-end">
             <Button variant="default" onClick={close}>
               Cancel

@@ -1,6 +1,8 @@
 /** Shows an error of the API where it happened. */
 import { Alert, Anchor, Button, Code, Group, List, Text } from "@mantine/core";
 import { type ApiError, apiErrorFrom } from "./errors.ts";
+import { useOrganization } from "./organization.ts";
+import { remedies } from "./remedies.ts";
 import { ScreenLink } from "./screen-link.tsx";
 
 /** Leads to each document, and to the screen that accepts them. */
@@ -27,31 +29,63 @@ function MissingTerms({ documents }: { readonly documents: ApiError["missingTerm
   );
 }
 
+interface RemedyLinkProps extends Pick<ErrorAlertProps, "onLeave"> {
+  /** Type of the violation. */
+  readonly type: string;
+  /** Uid of the group or object that the refused call was about. */
+  readonly scope: string;
+}
+
+/** Leads to the place where a person can change what is in the way; nothing if there is none in the console. */
+function RemedyLink({ type, scope, onLeave }: RemedyLinkProps) {
+  const organization = useOrganization();
+  const remedy = remedies[type];
+  if (remedy === undefined) return null;
+  const { text, to, subject, search, isPage } = remedy;
+  if (isPage)
+    return (
+      <Anchor href={to} underline="always">
+        {text}
+      </Anchor>
+    );
+  const uid = { call: scope, organization, none: "" }[subject];
+  if (organization === "" || (subject === "call" && uid === "")) return null;
+  return (
+    <ScreenLink to={to} uid={uid} {...(search && { search })} {...(onLeave && { onClick: onLeave })} underline="always">
+      {text}
+    </ScreenLink>
+  );
+}
+
 export interface ErrorAlertProps {
   readonly error: unknown;
   readonly title?: string;
   /** Violations of these fields are shown at the fields instead. */
   readonly fieldsShownElsewhere?: ReadonlySet<string>;
   readonly onRetry?: () => void;
+  /** Called when a link of the alert is followed. */
+  readonly onLeave?: (() => void) | undefined;
 }
 
-export function ErrorAlert({ error, title = "This did not work", fieldsShownElsewhere, onRetry }: ErrorAlertProps) {
-  const { message, code, requestId, fields, preconditions, missingTerms } = apiErrorFrom(error);
+export function ErrorAlert({ error, title = "This did not work", fieldsShownElsewhere, onRetry, onLeave }: ErrorAlertProps) {
+  const { message, code, requestId, fields, preconditions, scope, missingTerms } = apiErrorFrom(error);
   const others = fields.filter(({ field }) => !fieldsShownElsewhere?.has(field));
-  const items = [
-    ...others.map(({ field, description }) => `${field}: ${description}`),
-    ...preconditions.map(({ description }) => description),
-  ];
+  const items = others.map(({ field, description }) => `${field}: ${description}`);
   return (
     <Alert color="red" title={title} role="alert" variant="outline">
       <Text>
         <bdi>{message}</bdi>
       </Text>
-      {items.length > 0 && (
+      {items.length + preconditions.length > 0 && (
         <List size="sm" mt="xs">
           {items.map((item) => (
             <List.Item key={item}>
               <bdi>{item}</bdi>
+            </List.Item>
+          ))}
+          {preconditions.map(({ type, description }) => (
+            <List.Item key={`${type} ${description}`}>
+              <bdi>{description}</bdi> <RemedyLink type={type} scope={scope} onLeave={onLeave} />
             </List.Item>
           ))}
         </List>

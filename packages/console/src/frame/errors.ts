@@ -7,6 +7,7 @@ import {
   PreconditionFailureSchema,
 } from "@holt/api/gen/google/rpc/error_details_pb.ts";
 import { type MissingDocument, TermsNotAcceptedDetailSchema } from "@holt/api/gen/platform/iam/v2/terms_pb.ts";
+import { scopeOfFailure } from "../session/call-scope.ts";
 import { requestIdOf } from "../session/request-id.ts";
 
 export interface ApiError {
@@ -16,6 +17,8 @@ export interface ApiError {
   readonly requestId: string | undefined;
   readonly fields: readonly BadRequest_FieldViolation[];
   readonly preconditions: readonly PreconditionFailure_Violation[];
+  /** Uid of the group or object that the refused call was about; empty for none. */
+  readonly scope: string;
   /** Documents that the organization has to accept first. */
   readonly missingTerms: readonly MissingDocument[];
 }
@@ -28,6 +31,7 @@ export function apiErrorFrom(thrown: unknown): ApiError {
     requestId: requestIdOf(error),
     fields: error.findDetails(BadRequestSchema).flatMap(({ fieldViolations }) => fieldViolations),
     preconditions: error.findDetails(PreconditionFailureSchema).flatMap(({ violations }) => violations),
+    scope: scopeOfFailure(error),
     missingTerms: error.findDetails(TermsNotAcceptedDetailSchema).flatMap(({ missing }) => missing),
   };
 }

@@ -2,6 +2,7 @@
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
+import { rememberScope } from "./call-scope.ts";
 import { requestIdHeader } from "./request-id.ts";
 import { currentToken, forgetToken } from "./session.ts";
 
@@ -26,6 +27,7 @@ const authenticate: Interceptor = (next) => async (request) => {
     });
   } catch (error) {
     const failure = ConnectError.from(error);
+    if (!request.stream) rememberScope(failure, request.method.input, request.message);
     if (!failure.metadata.has(requestIdHeader)) failure.metadata.set(requestIdHeader, id);
     throw failure;
   }
