@@ -110,8 +110,8 @@ function withoutSlash(path: string): string {
 export async function unreachable(page: Page): Promise<string[]> {
   return page.evaluate<string[]>(`(() => {
     const focusable = "a[href], button, input, select, textarea, label, summary, [tabindex]";
-    // One of them is in the order of Tab, and the arrow keys lead to the others.
-    const composite = "[role=tab], [role=treeitem], [role=radio], [role=menuitem], [role=option], [role=listbox]";
+    // One of them is in the order of Tab, and the arrow keys lead to the others; those of the command palette have data-action.
+    const composite = "[role=tab], [role=treeitem], [role=radio], [role=menuitem], [role=option], [role=listbox], [data-action]";
     const isClickable = (element) => {
       const key = Object.keys(element).find((name) => name.startsWith("__reactProps"));
       return key !== undefined && element[key].onClick !== undefined;
@@ -125,14 +125,43 @@ export async function unreachable(page: Page): Promise<string[]> {
   })()`);
 }
 
+/** Presses Tab through a part of the page, and returns as HTML what Tab did not lead to. */
+export async function missedByTab(page: Page, within: string): Promise<string[]> {
+  const count = await page.evaluate<number>(`(() => {
+    globalThis.tabbed = new Set();
+    document.addEventListener("focusin", ({ target }) => globalThis.tabbed.add(target));
+    const part = document.querySelector("${within}");
+    part.tabIndex = -1;
+    part.focus();
+    return part.querySelectorAll(${TABBABLE}).length;
+  })()`);
+  for (let presses = 0; presses <= count; presses++) await page.keyboard.press("Tab");
+  return page.evaluate<string[]>(`(() => {
+    // Tab leads to one radio button of a group, and the arrow keys to the others.
+    const isOther = (element) => element.type === "radio" && !element.checked;
+    return [...document.querySelector("${within}").querySelectorAll(${TABBABLE})]
+      .filter((element) => element.checkVisibility({ visibilityProperty: true }) && element.tabIndex >= 0 && !isOther(element))
+      .filter((element) => !globalThis.tabbed.has(element))
+      .map((element) => element.outerHTML.slice(0, 200));
+  })()`);
+}
+
+/** Selector of what Tab may lead to, as JavaScript. */
+const TABBABLE = '"a[href], button:not(:disabled), input:not(:disabled, [type=hidden]), select, textarea, summary, [tabindex]"';
+
 /** Buttons that act at once, and do not open a dialog. */
 const ACTS_AT_ONCE = /^(Print|Resume|Pause|Fetch now|Send again|Send a test event|Check |Retry|Switch on|Copy |Cop(y|ied)$)/;
 
 /** Names of the buttons of a part of the page that may open a dialog or a menu; those of a list's first row stand for those of all rows. */
 export async function openersOf(page: Page, within: string): Promise<string[]> {
-  const names = await page.evaluate<string[]>(`
-    [...document.querySelectorAll("${within} button:not([role=tab], :disabled, [aria-disabled=true], th button, [role=columnheader] button)")]
+  const names = await page.evaluate<string[]>(`(() => {
+    const nameOf = (button) => {
+      const hidden = button.querySelector("[aria-hidden=true]")?.innerText ?? "";
+      return button.getAttribute("aria-label") ?? (hidden === "" ? button.innerText : button.innerText.replace(hidden, "")).trim();
+    };
+    return [...document.querySelectorAll("${within} button:not([role=tab], :disabled, [aria-disabled=true], th button, [role=columnheader] button)")]
       .filter((button) => button.checkVisibility() && !button.closest("tr, [role=row], li")?.previousElementSibling?.querySelector("button"))
-      .map((button) => button.getAttribute("aria-label") ?? button.innerText.trim())`);
+      .map(nameOf);
+  })()`);
   return [...new Set(names.filter((name) => name !== "" && !ACTS_AT_ONCE.test(name)))];
 }
