@@ -6,6 +6,7 @@ import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings
 import { RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { Advisories, ReviewStatus } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
+import { startFeedServer } from "../../server/test/harness/advisories/feed-server.ts";
 import { assertAccessible, describeConsole, signInByLink } from "./console-world.ts";
 
 await describeConsole("the console's advisories", ({ world, walk }) => {
@@ -125,6 +126,47 @@ await describeConsole("the console's advisories", ({ world, walk }) => {
     await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
     await page.getByText("Nothing was imported").waitFor();
   });
+
+  walk(
+    "a file is imported from an address once, with its progress and its problems by line",
+    async ({ page, screen }) => {
+      await using feed = await startFeedServer();
+      const affected = [
+        { package: { ecosystem: "Wolfi", name: "fetched" }, ranges: [{ type: "ECOSYSTEM", events: [{ introduced: "0" }] }] },
+      ];
+      const record = JSON.stringify({ id: "GO-2026-0002", modified: "2026-01-02T00:00:00Z", affected });
+      let finish = () => {};
+      feed.answer("/feeds/osv.jsonl", (response) => {
+        response.writeHead(200).write(`${record}\n`);
+        finish = () => void response.end("{ no record\n");
+      });
+      await signInByLink(page, world);
+      await page.goto(screen("/imports"));
+      await page.getByRole("button", { name: "Import an address" }).press("Enter");
+      const dialog = page.getByRole("dialog");
+      await dialog.getByLabel("Address").fill("http://8.8.8.8/feed.json");
+      await page.keyboard.press("Enter");
+      await dialog.getByText(/^url must be a valid https URL/).waitFor();
+      assert.equal(await dialog.getByLabel("Address").getAttribute("aria-invalid"), "true");
+      await dialog.getByLabel("Address").fill(`${feed.url}/feeds/osv.jsonl`);
+      await assertAccessible(page);
+      await page.keyboard.press("Enter");
+      await page.getByRole("heading", { name: "osv.jsonl" }).waitFor();
+      await page.getByRole("status").getByText("fetching").waitFor();
+      await page.getByRole("row", { name: `Bytes ${record.length + 1}` }).waitFor();
+      await assertAccessible(page);
+      finish();
+      await page.getByRole("status").getByText("done").waitFor();
+      await page.getByRole("row", { name: "Created 1" }).waitFor();
+      await page.getByRole("row", { name: `Address ${feed.url}/feeds/osv.jsonl` }).waitFor();
+      await page.getByRole("tab", { name: "Problems (1)" }).press("Enter");
+      await page.getByRole("row", { name: /osv\.jsonl .*2/ }).waitFor();
+      await page.getByRole("button", { name: "Delete" }).press("Enter");
+      await dialog.getByRole("button", { name: "Delete" }).press("Enter");
+      await page.getByText("Nothing was imported").waitFor();
+    },
+    { expected: [/status of 400/] },
+  );
 
   walk("a mirror is created, fetched and deleted, and the feeds have their addresses", async ({ page, screen }) => {
     await signInByLink(page, world);

@@ -61,7 +61,7 @@ export function Screen() {
 }
 
 function ImportProgress({ data }: { readonly data: Import }) {
-  const { state, counts, error, receivedBytes } = data;
+  const { state, counts, error, receivedBytes, url } = data;
   const number = (value: bigint | undefined) => (value ?? 0n).toLocaleString("en");
   return (
     <Details
@@ -73,6 +73,7 @@ function ImportProgress({ data }: { readonly data: Import }) {
           </span>,
         ],
         ["Why it failed", <bdi key="error">{error}</bdi>],
+        ["Address", <bdi key="url">{url}</bdi>],
         ["Bytes", number(receivedBytes)],
         ["Records read", number(counts?.read)],
         ["Created", number(counts?.created)],

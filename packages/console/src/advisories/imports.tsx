@@ -11,6 +11,7 @@ import { List } from "../list/list.tsx";
 import { enumText } from "../object/enum-text.ts";
 import { Time, timeText } from "../object/time.tsx";
 import { CreateMirrorButton } from "./create-mirror.tsx";
+import { FetchImportButton } from "./fetch-import.tsx";
 import { UploadImportButton } from "./upload-import.tsx";
 
 const columns: readonly Column<Import>[] = [
@@ -55,10 +56,16 @@ export function Screen() {
         keyOf={({ uid }) => uid}
         onOpen={({ uid }) => void navigate({ to: screenPath(organization, "/import", uid), search: {} })}
         filters={[{ kind: "group", id: "group", title: "Group" }]}
-        empty={<Text>Nothing was imported in the last 30 days. “Import a file” uploads one; “New mirror” fetches from an address.</Text>}
+        empty={
+          <Text>
+            Nothing was imported in the last 30 days. “Import a file” uploads one, “Import an address” fetches one, and “New mirror” fetches
+            one again and again.
+          </Text>
+        }
         actions={
           <>
             <CreateMirrorButton parent={parent} />
+            <FetchImportButton parent={parent} />
             <UploadImportButton parent={parent} />
           </>
         }

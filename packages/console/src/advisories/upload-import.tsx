@@ -1,7 +1,7 @@
 /** Uploads a file of advisories in chunks, and starts its import. */
 import { callUnaryMethod, useTransport } from "@connectrpc/connect-query";
-import { ImportKind, ImportKindSchema, ImportsService } from "@holt/api/gen/holt/v1/imports_pb.ts";
-import { Progress, Select, Text } from "@mantine/core";
+import { ImportKind, ImportsService } from "@holt/api/gen/holt/v1/imports_pb.ts";
+import { Progress, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
@@ -11,7 +11,7 @@ import { GroupField } from "../form/group-field.tsx";
 import { useForm } from "../form/use-form.ts";
 import { screenPath, useOrganization } from "../frame/organization.ts";
 import { ActionButton } from "../object/action-button.tsx";
-import { enumChoices } from "../object/enum-text.ts";
+import { KindField } from "./kind-field.tsx";
 
 /** The most that the API takes at once. */
 const CHUNK = 3_000_000;
@@ -70,14 +70,7 @@ function UploadImportDialog({ parent, onClose }: { readonly parent: string; read
         </Text>
       )}
       {part !== undefined && form.isSending && <Progress value={part * 100} aria-label="Upload" />}
-      <Select
-        label="Records"
-        description="Records of vulnerability databases are for all organizations, and for the operator of the server only"
-        data={enumChoices(ImportKindSchema).map(({ value, title }) => ({ value, label: title }))}
-        value={String(values.kind)}
-        error={violation("kind")}
-        onChange={(kind) => set("kind", Number(kind ?? ImportKind.ADVISORIES) as ImportKind)}
-      />
+      <KindField value={values.kind} error={violation("kind")} onChange={(kind) => set("kind", kind)} />
       <GroupField value={values.parent} error={violation("parent")} onChange={(uid) => set("parent", uid)} />
     </FormDialog>
   );

@@ -11,6 +11,7 @@ import { advisoryIndexes } from "./migrations/019-advisory-indexes.ts";
 import { mirrorLeasesImportTurns } from "./migrations/021-mirror-leases-import-turns.ts";
 import { findings } from "./migrations/034-findings.ts";
 import { originVersions } from "./migrations/045-origin-versions.ts";
+import { fetchedImports } from "./migrations/054-fetched-imports.ts";
 import { advisoriesTables } from "./organization-tables.ts";
 import "./tables.ts";
 
@@ -27,7 +28,17 @@ export const advisoriesDomain: Domain = {
     { ...ADVISORY, column: "first_alias", context: sql<string>`(select a.artifact_name from advisory as a where a.uid = r.uid)` },
     { ...ADVISORY, column: "artifact_name", context: sql<string>`(select a.first_alias from advisory as a where a.uid = r.uid)` },
   ],
-  migrations: [advisories, remoteImports, feeds, advisoryBodies, advisoryIndexes, mirrorLeasesImportTurns, findings, originVersions],
+  migrations: [
+    advisories,
+    remoteImports,
+    feeds,
+    advisoryBodies,
+    advisoryIndexes,
+    mirrorLeasesImportTurns,
+    findings,
+    originVersions,
+    fetchedImports,
+  ],
   organizationTables: advisoriesTables,
   countedRows: [
     { kind: "advisory", table: "advisory", where: "delete_time is null" },
@@ -51,6 +62,7 @@ export const advisoriesDomain: Domain = {
   queues: [
     { name: "matching", table: "match_request", leases: "match_turn" },
     { name: "mirrors", table: "advisory_mirror_run", where: sql`next_time is not null`, since: "next_time" },
+    { name: "fetches", table: "advisory_import_fetch", since: "create_time" },
     { name: "imports", table: "advisory_import", where: sql`state = 'waiting'`, since: "create_time" },
   ],
 };

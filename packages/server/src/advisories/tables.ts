@@ -16,6 +16,7 @@ declare module "../db/schema.ts" {
     advisory_mirror_run: AdvisoryMirrorRunTable;
     advisory_import: AdvisoryImportTable;
     import_turn: ImportTurnTable;
+    advisory_import_fetch: AdvisoryImportFetchTable;
     advisory_import_part: AdvisoryImportPartTable;
     advisory_import_problem: AdvisoryImportProblemTable;
     advisory_affected: AdvisoryAffectedTable;
@@ -180,7 +181,7 @@ export interface AdvisoryImportTable {
   file_name: string;
   /** Name of the staged file. */
   file: string;
-  state: "uploading" | "waiting" | "running" | "done" | "failed";
+  state: "uploading" | "fetching" | "waiting" | "running" | "done" | "failed";
   received_bytes: number;
   create_time: string;
   /** When the last part was received. */
@@ -206,10 +207,23 @@ export interface AdvisoryImportTable {
   unchanged_count: number;
   problem_count: number;
   error: string;
+  /** The address that the file is fetched from, once; null if a client uploads it or a mirror fetched it. */
+  url: string | null;
   /** ETag of the mirror's feed, as in `advisory_mirror_run`; empty for an upload. */
   etag: string;
   last_modified: string;
   digest: string;
+}
+
+/** The fetch of the file of an import in state `fetching`. */
+export interface AdvisoryImportFetchTable {
+  import_uid: string;
+  create_time: string;
+  /** Fetches that started and did not finish. */
+  attempts: number;
+  /** The server that fetches until `lease_time`; null for none. */
+  lease_holder: string | null;
+  lease_time: string | null;
 }
 
 /** When each organization last started an import. */

@@ -43,6 +43,8 @@ export const operationSamples: readonly OperationSample[] = [
   // The advisory does not exist.
   { method: AdvisoryPreviewsService.method.previewAdvisory, answer: Code.NOT_FOUND },
   { method: ImportsService.method.createImport, answer: 0 },
+  // The request names no address.
+  { method: ImportsService.method.fetchImport, answer: Code.INVALID_ARGUMENT },
   { method: ImportsService.method.listImports, answer: 0 },
   { method: Advisories.method.listAdvisoryEvents, answer: 0 },
   // A place without images has an empty list.

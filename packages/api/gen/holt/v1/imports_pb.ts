@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holt/v1/imports.proto.
  */
 export const file_holt_v1_imports: GenFile = /*@__PURE__*/
-  fileDesc("ChVob2x0L3YxL2ltcG9ydHMucHJvdG8SB2hvbHQudjEilwQKBkltcG9ydBILCgN1aWQYASABKAkSIQoEa2luZBgCIAEoDjITLmhvbHQudjEuSW1wb3J0S2luZBIRCglmaWxlX25hbWUYAyABKAkSJAoFc3RhdGUYBCABKA4yFS5ob2x0LnYxLkltcG9ydC5TdGF0ZRIWCg5yZWNlaXZlZF9ieXRlcxgFIAEoAxIlCgZjb3VudHMYBiABKAsyFS5ob2x0LnYxLkltcG9ydENvdW50cxIoCghwcm9ibGVtcxgHIAMoCzIWLmhvbHQudjEuSW1wb3J0UHJvYmxlbRINCgVlcnJvchgIIAEoCRIvCgtjcmVhdGVfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKc3RhcnRfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGlkZW50aXR5GAwgASgJEg4KBm1pcnJvchgNIAEoCSJ7CgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEhMKD1NUQVRFX1VQTE9BRElORxABEhEKDVNUQVRFX1dBSVRJTkcQAhIRCg1TVEFURV9SVU5OSU5HEAMSDgoKU1RBVEVfRE9ORRAEEhAKDFNUQVRFX0ZBSUxFRBAFImMKDEltcG9ydENvdW50cxIMCgRyZWFkGAEgASgDEg8KB2NyZWF0ZWQYAiABKAMSDwoHdXBkYXRlZBgDIAEoAxIRCgl1bmNoYW5nZWQYBCABKAMSEAoIcHJvYmxlbXMYBSABKAMiPwoNSW1wb3J0UHJvYmxlbRIMCgRmaWxlGAEgASgJEhAKCHBvc2l0aW9uGAIgASgJEg4KBnJlYXNvbhgDIAEoCSJuChNDcmVhdGVJbXBvcnRSZXF1ZXN0EhcKBnBhcmVudBgBIAEoCUIH4EECiLUYARImCgRraW5kGAIgASgOMhMuaG9sdC52MS5JbXBvcnRLaW5kQgPgQQISFgoJZmlsZV9uYW1lGAMgASgJQgPgQQIiUgoSV3JpdGVJbXBvcnRSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECiLUYARITCgZvZmZzZXQYAiABKANCA+BBARIRCgRkYXRhGAMgASgMQgPgQQEiPQoSU3RhcnRJbXBvcnRSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECiLUYARIRCgRzaXplGAIgASgDQgPgQQEiKAoQR2V0SW1wb3J0UmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAoi1GAEiXgoSTGlzdEltcG9ydHNSZXF1ZXN0EhcKBnBhcmVudBgBIAEoCUIH4EECiLUYARIWCglwYWdlX3NpemUYAiABKAVCA+BBARIXCgpwYWdlX3Rva2VuGAMgASgJQgPgQQEiUAoTTGlzdEltcG9ydHNSZXNwb25zZRIgCgdpbXBvcnRzGAEgAygLMg8uaG9sdC52MS5JbXBvcnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIisKE0RlbGV0ZUltcG9ydFJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKItRgBKmYKCkltcG9ydEtpbmQSGwoXSU1QT1JUX0tJTkRfVU5TUEVDSUZJRUQQABIaChZJTVBPUlRfS0lORF9BRFZJU09SSUVTEAESHwobSU1QT1JUX0tJTkRfVlVMTkVSQUJJTElUSUVTEAIykggKDkltcG9ydHNTZXJ2aWNlEr0BCgxDcmVhdGVJbXBvcnQSHC5ob2x0LnYxLkNyZWF0ZUltcG9ydFJlcXVlc3QaDy5ob2x0LnYxLkltcG9ydCJ+irUYCAoGCgTsDu0OmrUYRwpFQmVnaW4gYW4gaW1wb3J0IG9mIGFkdmlzb3JpZXMgb3IgdnVsbmVyYWJpbGl0eSBtZXRhZGF0YSBpbnRvIGEgZ3JvdXAugtPkkwIhOgEqIhwvaG9sdC92MS9pbXBvcnRzL3twYXJlbnQ9Kip9EqUBCgtXcml0ZUltcG9ydBIbLmhvbHQudjEuV3JpdGVJbXBvcnRSZXF1ZXN0Gg8uaG9sdC52MS5JbXBvcnQiaIq1GAgKBgoE7A7tDpq1GC4KKEFwcGVuZCBhIHBpZWNlIHRvIHRoZSBmaWxlIG9mIGFuIGltcG9ydC4QASgBgtPkkwIkOgEqIh8vaG9sdC92MS9pbXBvcnRzL3t1aWQ9Kip9OndyaXRlEp8BCgtTdGFydEltcG9ydBIbLmhvbHQudjEuU3RhcnRJbXBvcnRSZXF1ZXN0Gg8uaG9sdC52MS5JbXBvcnQiYoq1GAgKBgoE7A7tDpq1GCgKJFN0YXJ0IGFuIGltcG9ydCB3aG9zZSBmaWxlIHdhcyBzZW50LigBgtPkkwIkOgEqIh8vaG9sdC92MS9pbXBvcnRzL3t1aWQ9Kip9OnN0YXJ0EqcBCglHZXRJbXBvcnQSGS5ob2x0LnYxLkdldEltcG9ydFJlcXVlc3QaDy5ob2x0LnYxLkltcG9ydCJuirUYBgoECgLuDpq1GD8KOVRlbGwgaG93IGZhciBhbiBpbXBvcnQgaXMgYW5kIHdoYXQgYmVjYW1lIG9mIGl0cyByZWNvcmRzLhgBKAGC0+STAhsSGS9ob2x0L3YxL2ltcG9ydHMve3VpZD0qKn0SoAEKC0xpc3RJbXBvcnRzEhsuaG9sdC52MS5MaXN0SW1wb3J0c1JlcXVlc3QaHC5ob2x0LnYxLkxpc3RJbXBvcnRzUmVzcG9uc2UiVoq1GAYKBAoC7g6atRgwCipMaXN0IHRoZSBpbXBvcnRzIG9mIGEgZ3JvdXAsIG5ld2VzdCBmaXJzdC4YASgBgtPkkwISEhAvaG9sdC92MS9pbXBvcnRzEqgBCgxEZWxldGVJbXBvcnQSHC5ob2x0LnYxLkRlbGV0ZUltcG9ydFJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiYoq1GAgKBgoE7A7tDpq1GDEKK0RlbGV0ZSBhbiBpbXBvcnQ7IG9uZSB0aGF0IHJ1bnMgaXMgc3RvcHBlZC4gASgBgtPkkwIbKhkvaG9sdC92MS9pbXBvcnRzL3t1aWQ9Kip9YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_timestamp, file_platform_annotations_annotations]);
+  fileDesc("ChVob2x0L3YxL2ltcG9ydHMucHJvdG8SB2hvbHQudjEiuQQKBkltcG9ydBILCgN1aWQYASABKAkSIQoEa2luZBgCIAEoDjITLmhvbHQudjEuSW1wb3J0S2luZBIRCglmaWxlX25hbWUYAyABKAkSJAoFc3RhdGUYBCABKA4yFS5ob2x0LnYxLkltcG9ydC5TdGF0ZRIWCg5yZWNlaXZlZF9ieXRlcxgFIAEoAxIlCgZjb3VudHMYBiABKAsyFS5ob2x0LnYxLkltcG9ydENvdW50cxIoCghwcm9ibGVtcxgHIAMoCzIWLmhvbHQudjEuSW1wb3J0UHJvYmxlbRINCgVlcnJvchgIIAEoCRIvCgtjcmVhdGVfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKc3RhcnRfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGlkZW50aXR5GAwgASgJEg4KBm1pcnJvchgNIAEoCRILCgN1cmwYDiABKAkijwEKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASEwoPU1RBVEVfVVBMT0FESU5HEAESEQoNU1RBVEVfV0FJVElORxACEhEKDVNUQVRFX1JVTk5JTkcQAxIOCgpTVEFURV9ET05FEAQSEAoMU1RBVEVfRkFJTEVEEAUSEgoOU1RBVEVfRkVUQ0hJTkcQBiJjCgxJbXBvcnRDb3VudHMSDAoEcmVhZBgBIAEoAxIPCgdjcmVhdGVkGAIgASgDEg8KB3VwZGF0ZWQYAyABKAMSEQoJdW5jaGFuZ2VkGAQgASgDEhAKCHByb2JsZW1zGAUgASgDIj8KDUltcG9ydFByb2JsZW0SDAoEZmlsZRgBIAEoCRIQCghwb3NpdGlvbhgCIAEoCRIOCgZyZWFzb24YAyABKAkibgoTQ3JlYXRlSW1wb3J0UmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAoi1GAESJgoEa2luZBgCIAEoDjITLmhvbHQudjEuSW1wb3J0S2luZEID4EECEhYKCWZpbGVfbmFtZRgDIAEoCUID4EECImcKEkZldGNoSW1wb3J0UmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAoi1GAESJgoEa2luZBgCIAEoDjITLmhvbHQudjEuSW1wb3J0S2luZEID4EECEhAKA3VybBgDIAEoCUID4EECIlIKEldyaXRlSW1wb3J0UmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAoi1GAESEwoGb2Zmc2V0GAIgASgDQgPgQQESEQoEZGF0YRgDIAEoDEID4EEBIj0KElN0YXJ0SW1wb3J0UmVxdWVzdBIUCgN1aWQYASABKAlCB+BBAoi1GAESEQoEc2l6ZRgCIAEoA0ID4EEBIigKEEdldEltcG9ydFJlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKItRgBIl4KEkxpc3RJbXBvcnRzUmVxdWVzdBIXCgZwYXJlbnQYASABKAlCB+BBAoi1GAESFgoJcGFnZV9zaXplGAIgASgFQgPgQQESFwoKcGFnZV90b2tlbhgDIAEoCUID4EEBIlAKE0xpc3RJbXBvcnRzUmVzcG9uc2USIAoHaW1wb3J0cxgBIAMoCzIPLmhvbHQudjEuSW1wb3J0EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIrChNEZWxldGVJbXBvcnRSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECiLUYASpmCgpJbXBvcnRLaW5kEhsKF0lNUE9SVF9LSU5EX1VOU1BFQ0lGSUVEEAASGgoWSU1QT1JUX0tJTkRfQURWSVNPUklFUxABEh8KG0lNUE9SVF9LSU5EX1ZVTE5FUkFCSUxJVElFUxACMtQJCg5JbXBvcnRzU2VydmljZRK9AQoMQ3JlYXRlSW1wb3J0EhwuaG9sdC52MS5DcmVhdGVJbXBvcnRSZXF1ZXN0Gg8uaG9sdC52MS5JbXBvcnQifoq1GAgKBgoE7A7tDpq1GEcKRUJlZ2luIGFuIGltcG9ydCBvZiBhZHZpc29yaWVzIG9yIHZ1bG5lcmFiaWxpdHkgbWV0YWRhdGEgaW50byBhIGdyb3VwLoLT5JMCIToBKiIcL2hvbHQvdjEvaW1wb3J0cy97cGFyZW50PSoqfRK/AQoLRmV0Y2hJbXBvcnQSGy5ob2x0LnYxLkZldGNoSW1wb3J0UmVxdWVzdBoPLmhvbHQudjEuSW1wb3J0IoEBirUYCAoGCgTsDu0OmrUYRApCSW1wb3J0IGFkdmlzb3JpZXMgb3IgdnVsbmVyYWJpbGl0eSBtZXRhZGF0YSBmcm9tIGFuIGFkZHJlc3MsIG9uY2UugtPkkwInOgEqIiIvaG9sdC92MS9pbXBvcnRzL3twYXJlbnQ9Kip9OmZldGNoEqUBCgtXcml0ZUltcG9ydBIbLmhvbHQudjEuV3JpdGVJbXBvcnRSZXF1ZXN0Gg8uaG9sdC52MS5JbXBvcnQiaIq1GAgKBgoE7A7tDpq1GC4KKEFwcGVuZCBhIHBpZWNlIHRvIHRoZSBmaWxlIG9mIGFuIGltcG9ydC4QASgBgtPkkwIkOgEqIh8vaG9sdC92MS9pbXBvcnRzL3t1aWQ9Kip9OndyaXRlEp8BCgtTdGFydEltcG9ydBIbLmhvbHQudjEuU3RhcnRJbXBvcnRSZXF1ZXN0Gg8uaG9sdC52MS5JbXBvcnQiYoq1GAgKBgoE7A7tDpq1GCgKJFN0YXJ0IGFuIGltcG9ydCB3aG9zZSBmaWxlIHdhcyBzZW50LigBgtPkkwIkOgEqIh8vaG9sdC92MS9pbXBvcnRzL3t1aWQ9Kip9OnN0YXJ0EqcBCglHZXRJbXBvcnQSGS5ob2x0LnYxLkdldEltcG9ydFJlcXVlc3QaDy5ob2x0LnYxLkltcG9ydCJuirUYBgoECgLuDpq1GD8KOVRlbGwgaG93IGZhciBhbiBpbXBvcnQgaXMgYW5kIHdoYXQgYmVjYW1lIG9mIGl0cyByZWNvcmRzLhgBKAGC0+STAhsSGS9ob2x0L3YxL2ltcG9ydHMve3VpZD0qKn0SoAEKC0xpc3RJbXBvcnRzEhsuaG9sdC52MS5MaXN0SW1wb3J0c1JlcXVlc3QaHC5ob2x0LnYxLkxpc3RJbXBvcnRzUmVzcG9uc2UiVoq1GAYKBAoC7g6atRgwCipMaXN0IHRoZSBpbXBvcnRzIG9mIGEgZ3JvdXAsIG5ld2VzdCBmaXJzdC4YASgBgtPkkwISEhAvaG9sdC92MS9pbXBvcnRzEqgBCgxEZWxldGVJbXBvcnQSHC5ob2x0LnYxLkRlbGV0ZUltcG9ydFJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiYoq1GAgKBgoE7A7tDpq1GDEKK0RlbGV0ZSBhbiBpbXBvcnQ7IG9uZSB0aGF0IHJ1bnMgaXMgc3RvcHBlZC4gASgBgtPkkwIbKhkvaG9sdC92MS9pbXBvcnRzL3t1aWQ9Kip9YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_timestamp, file_platform_annotations_annotations]);
 
 /**
  * An import of one file.
@@ -101,6 +101,13 @@ export type Import = Message<"holt.v1.Import"> & {
    * @generated from field: string mirror = 13;
    */
   mirror: string;
+
+  /**
+   * Address that FetchImport was called with. Empty for all other imports.
+   *
+   * @generated from field: string url = 14;
+   */
+  url: string;
 };
 
 /**
@@ -187,6 +194,13 @@ export type ImportJson = {
    * @generated from field: string mirror = 13;
    */
   mirror?: string;
+
+  /**
+   * Address that FetchImport was called with. Empty for all other imports.
+   *
+   * @generated from field: string url = 14;
+   */
+  url?: string;
 };
 
 /**
@@ -241,6 +255,13 @@ export const Import_State = {
    * @generated from enum value: STATE_FAILED = 5;
    */
   FAILED: 5,
+
+  /**
+   * The server fetches the file from its address. received_bytes grows meanwhile.
+   *
+   * @generated from enum value: STATE_FETCHING = 6;
+   */
+  FETCHING: 6,
 } as const;
 
 /**
@@ -255,7 +276,7 @@ export type Import_State = (typeof Import_State)[keyof typeof Import_State] | Un
  *
  * @generated from enum holt.v1.Import.State
  */
-export type Import_StateJson = "STATE_UNSPECIFIED" | "STATE_UPLOADING" | "STATE_WAITING" | "STATE_RUNNING" | "STATE_DONE" | "STATE_FAILED";
+export type Import_StateJson = "STATE_UNSPECIFIED" | "STATE_UPLOADING" | "STATE_WAITING" | "STATE_RUNNING" | "STATE_DONE" | "STATE_FAILED" | "STATE_FETCHING";
 
 /**
  * Describes the enum holt.v1.Import.State.
@@ -461,6 +482,67 @@ export const CreateImportRequestSchema: GenMessage<CreateImportRequest, {jsonTyp
   messageDesc(file_holt_v1_imports, 3);
 
 /**
+ * The address of a file, and the group to import it into.
+ *
+ * @generated from message holt.v1.FetchImportRequest
+ */
+export type FetchImportRequest = Message<"holt.v1.FetchImportRequest"> & {
+  /**
+   * uid of the group.
+   *
+   * @generated from field: string parent = 1;
+   */
+  parent: string;
+
+  /**
+   * @generated from field: holt.v1.ImportKind kind = 2;
+   */
+  kind: ImportKind;
+
+  /**
+   * The https URL of a file or an archive, in any format that an import accepts. At most 5 redirects are followed.
+   * Everybody who may list the imports of the group sees it.
+   *
+   * @generated from field: string url = 3;
+   */
+  url: string;
+};
+
+/**
+ * The address of a file, and the group to import it into.
+ *
+ * @generated from message holt.v1.FetchImportRequest
+ */
+export type FetchImportRequestJson = {
+  /**
+   * uid of the group.
+   *
+   * @generated from field: string parent = 1;
+   */
+  parent?: string;
+
+  /**
+   * @generated from field: holt.v1.ImportKind kind = 2;
+   */
+  kind?: ImportKindJson;
+
+  /**
+   * The https URL of a file or an archive, in any format that an import accepts. At most 5 redirects are followed.
+   * Everybody who may list the imports of the group sees it.
+   *
+   * @generated from field: string url = 3;
+   */
+  url?: string;
+};
+
+/**
+ * Describes the message holt.v1.FetchImportRequest.
+ * Use `create(FetchImportRequestSchema)` to create a new message.
+ */
+export const FetchImportRequestSchema: GenMessage<FetchImportRequest, {jsonType: FetchImportRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holt_v1_imports, 4);
+
+/**
  * The next chunk of a file.
  *
  * @generated from message holt.v1.WriteImportRequest
@@ -521,7 +603,7 @@ export type WriteImportRequestJson = {
  * Use `create(WriteImportRequestSchema)` to create a new message.
  */
 export const WriteImportRequestSchema: GenMessage<WriteImportRequest, {jsonType: WriteImportRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holt_v1_imports, 4);
+  messageDesc(file_holt_v1_imports, 5);
 
 /**
  * Names the import to start.
@@ -570,7 +652,7 @@ export type StartImportRequestJson = {
  * Use `create(StartImportRequestSchema)` to create a new message.
  */
 export const StartImportRequestSchema: GenMessage<StartImportRequest, {jsonType: StartImportRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holt_v1_imports, 5);
+  messageDesc(file_holt_v1_imports, 6);
 
 /**
  * Names the import to read.
@@ -605,7 +687,7 @@ export type GetImportRequestJson = {
  * Use `create(GetImportRequestSchema)` to create a new message.
  */
 export const GetImportRequestSchema: GenMessage<GetImportRequest, {jsonType: GetImportRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holt_v1_imports, 6);
+  messageDesc(file_holt_v1_imports, 7);
 
 /**
  * Which imports to list.
@@ -668,7 +750,7 @@ export type ListImportsRequestJson = {
  * Use `create(ListImportsRequestSchema)` to create a new message.
  */
 export const ListImportsRequestSchema: GenMessage<ListImportsRequest, {jsonType: ListImportsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holt_v1_imports, 7);
+  messageDesc(file_holt_v1_imports, 8);
 
 /**
  * One page of imports.
@@ -713,7 +795,7 @@ export type ListImportsResponseJson = {
  * Use `create(ListImportsResponseSchema)` to create a new message.
  */
 export const ListImportsResponseSchema: GenMessage<ListImportsResponse, {jsonType: ListImportsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holt_v1_imports, 8);
+  messageDesc(file_holt_v1_imports, 9);
 
 /**
  * Names the import to delete.
@@ -748,7 +830,7 @@ export type DeleteImportRequestJson = {
  * Use `create(DeleteImportRequestSchema)` to create a new message.
  */
 export const DeleteImportRequestSchema: GenMessage<DeleteImportRequest, {jsonType: DeleteImportRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holt_v1_imports, 9);
+  messageDesc(file_holt_v1_imports, 10);
 
 /**
  * The kind of records in a file.
@@ -797,8 +879,9 @@ export const ImportKindSchema: GenEnum<ImportKind, ImportKindJson> = /*@__PURE__
   enumDesc(file_holt_v1_imports, 0);
 
 /**
- * Imports of advisories and vulnerability metadata from a file that is uploaded in chunks. Call CreateImport, then
- * WriteImport for each chunk, then StartImport. GetImport returns the progress and the results.
+ * Imports of advisories and vulnerability metadata from a file. To upload it in chunks, call CreateImport, then
+ * WriteImport for each chunk, then StartImport. FetchImport lets the server fetch it from an address. GetImport returns
+ * the progress and the results.
  *
  * @generated from service holt.v1.ImportsService
  */
@@ -812,6 +895,17 @@ export const ImportsService: GenService<{
   createImport: {
     methodKind: "unary";
     input: typeof CreateImportRequestSchema;
+    output: typeof ImportSchema;
+  },
+  /**
+   * Import the file at an address, once. The server fetches it under the rules for outbound connections, and imports it
+   * as StartImport does. The import fails if the file cannot be fetched. An advisory mirror fetches repeatedly.
+   *
+   * @generated from rpc holt.v1.ImportsService.FetchImport
+   */
+  fetchImport: {
+    methodKind: "unary";
+    input: typeof FetchImportRequestSchema;
     output: typeof ImportSchema;
   },
   /**

@@ -1,15 +1,17 @@
 /** Imports of advisories and vulnerability metadata. Clients upload files here in chunks; import/remote/ reads them. */
 import { create } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
-import { type Import, ImportsService, type StartImportRequest } from "@holt/api/gen/holt/v1/imports_pb.ts";
+import { type Import, type ImportKind, ImportsService, type StartImportRequest } from "@holt/api/gen/holt/v1/imports_pb.ts";
 import type { Call, WriteCall } from "../../api/call/call.ts";
 import { implement, read, type WriteHandler, write } from "../../api/call/implement.ts";
+import { assertNone } from "../../api/resource/names.ts";
 import type { PageTokens } from "../../api/resource/page-token.ts";
 import { assertGroupExists } from "../../api/resource/write.ts";
 import { serializeSession } from "../../iam/identities/stored-session.ts";
 import { failedPrecondition, invalidArgument, permissionDenied } from "../../lib/errors.ts";
+import { compileUrlCheck } from "../../outbound/url-check.ts";
 import { type Destination, type ImportRights, rightsIn } from "../import/remote/import-rights.ts";
-import { findImport, type ImportRow, importFromRow, kinds, lockImport, readProblems } from "../import/remote/import-row.ts";
+import { fileNameOf, findImport, type ImportRow, importFromRow, kinds, lockImport, readProblems } from "../import/remote/import-row.ts";
 import { acknowledgeChunk, beginImport, type StoredChunk, storeChunk } from "../import/remote/import-upload.ts";
 import type { RemoteImports } from "../import/remote/remote-imports.ts";
 import { importDeleted } from "../mirrors/mirror-schedule.ts";
@@ -18,24 +20,34 @@ import { listImports } from "./list-imports.ts";
 export interface ImportsCollaborators {
   readonly pageTokens: PageTokens;
   readonly remoteImports: RemoteImports;
+  /** Networks that the operator lets Holt speak to, also without TLS. */
+  readonly outboundAllowCidrs: readonly string[];
   /** Uid of the identity that this installation began with; it is staff everywhere. */
   readonly bootstrapOwner: string;
 }
 
 export function importsService(collaborators: ImportsCollaborators) {
-  const { pageTokens, remoteImports } = collaborators;
+  const { pageTokens, remoteImports, outboundAllowCidrs } = collaborators;
+  const urlViolations = compileUrlCheck("url", outboundAllowCidrs);
   return implement(
     ImportsService,
     {
       createImport: write(async ({ parent, kind: number, fileName }, call) => {
-        const kind = kinds.get(number);
-        if (kind === undefined) throw invalidArgument("kind", "kind must be IMPORT_KIND_ADVISORIES or IMPORT_KIND_VULNERABILITIES");
+        const kind = kindOf(number);
         assertFileName(fileName);
         await assertGroupExists(parent, call.db);
         rightsFor({ parent, kind }, call, collaborators);
         return importFromRow(
           await beginImport(call.db, { parent, kind, file_name: fileName, creator: call.principal?.uid ?? null }, call.now),
         );
+      }),
+
+      fetchImport: write(async ({ parent, kind: number, url }, call) => {
+        const kind = kindOf(number);
+        assertNone(urlViolations(url));
+        await assertGroupExists(parent, call.db);
+        const given = { parent, kind, file_name: fileNameOf(url), url, state: "fetching" as const };
+        return fetchImport(given, call, collaborators);
       }),
 
       writeImport: writeHandler(collaborators),
@@ -81,7 +93,7 @@ function writeHandler({ remoteImports }: ImportsCollaborators): WriteHandler<typ
 }
 
 async function startImport({ uid, size }: StartImportRequest, call: WriteCall, collaborators: ImportsCollaborators): Promise<Import> {
-  const { db, principal, now } = call;
+  const { db } = call;
   const row = await lockImport(db, uid);
   assertCreator(row, call);
   // The answer to an earlier call may have been lost.
@@ -90,18 +102,35 @@ async function startImport({ uid, size }: StartImportRequest, call: WriteCall, c
   if (size !== 0n && BigInt(received) !== size)
     throw failedPrecondition("IMPORT_INCOMPLETE", `${received} of ${size} bytes were received: send the rest first`);
   if (received === 0) throw failedPrecondition("IMPORT_INCOMPLETE", "nothing was received: send the file first");
-  const { approves, mayDelete } = rightsFor(row, call, collaborators);
-  const session = principal === undefined ? null : serializeSession(principal);
-  const change = {
-    state: "waiting" as const,
-    start_time: now.toISOString(),
-    session,
-    approves: Number(approves),
-    may_delete: Number(mayDelete),
-  };
+  const change = { state: "waiting" as const, ...actingColumns(row, call, collaborators) };
   await db.updateTable("advisory_import").set(change).where("uid", "=", uid).execute();
   db.afterCommit(collaborators.remoteImports.wake);
   return importFromRow({ ...row, ...change });
+}
+
+type NewFetch = Pick<ImportRow, "parent" | "kind" | "file_name" | "url" | "state">;
+
+async function fetchImport(given: NewFetch, call: WriteCall, collaborators: ImportsCollaborators): Promise<Import> {
+  const { db, now, principal } = call;
+  const acting = actingColumns(given, call, collaborators);
+  const row = await beginImport(db, { ...given, ...acting, creator: principal?.uid ?? null }, now);
+  await db.insertInto("advisory_import_fetch").values({ import_uid: row.uid, create_time: row.create_time, attempts: 0 }).execute();
+  db.afterCommit(collaborators.remoteImports.wake);
+  return importFromRow(row);
+}
+
+/** The columns of an import that is started now, for the caller. @throws PERMISSION_DENIED */
+function actingColumns(destination: Destination, call: WriteCall, collaborators: ImportsCollaborators) {
+  const { approves, mayDelete } = rightsFor(destination, call, collaborators);
+  const session = call.principal === undefined ? null : serializeSession(call.principal);
+  return { start_time: call.now.toISOString(), session, approves: Number(approves), may_delete: Number(mayDelete) };
+}
+
+/** @throws INVALID_ARGUMENT */
+function kindOf(number: ImportKind): ImportRow["kind"] {
+  const kind = kinds.get(number);
+  if (kind === undefined) throw invalidArgument("kind", "kind must be IMPORT_KIND_ADVISORIES or IMPORT_KIND_VULNERABILITIES");
+  return kind;
 }
 
 /** An import runs with the rights of its creator, so no other caller may add bytes to it. @throws PERMISSION_DENIED */

@@ -16,6 +16,8 @@ export interface DownloadOptions {
   readonly maxBytes: number;
   /** From the DNS lookup to the last byte. */
   readonly timeoutMs: number;
+  /** Called for each chunk, with the number of bytes so far. */
+  readonly onBytes?: (size: number) => void;
 }
 
 export interface Feed {
@@ -30,11 +32,14 @@ const MAX_REDIRECTS = 5;
 
 /** Undefined where the signal ended it. @param file name of the staged file, which the caller removes */
 export async function downloadFeed(feed: Feed, file: string, options: DownloadOptions, signal: AbortSignal): Promise<Fetched | undefined> {
-  const { client, files, clock, maxBytes, timeoutMs } = options;
+  const { client, files, clock, maxBytes, timeoutMs, onBytes } = options;
   await using target = new Target(files, file);
   try {
     const headers = { accept: "*/*", "accept-encoding": "identity", ...conditionsOf(feed) };
-    const onBody = (chunk: Buffer, received: OutboundResponse["headers"]) => target.append(chunk, received);
+    const onBody = async (chunk: Buffer, received: OutboundResponse["headers"]) => {
+      await target.append(chunk, received);
+      onBytes?.(target.size);
+    };
     const answer = await client.request({ url: feed.url, headers, signal, timeoutMs, maxBytes, onBody, maxRedirects: MAX_REDIRECTS });
     const { status } = answer;
     if (status === 304 && (feed.etag !== "" || feed.last_modified !== "")) return { outcome: "unchanged", status };

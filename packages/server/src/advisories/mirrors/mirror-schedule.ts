@@ -7,7 +7,7 @@ import type { WriteDb } from "../../db/store.ts";
 import { RELEASED } from "../../jobs/lease.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import { parentOf } from "../../lib/uid.ts";
-import { countsOf, type ImportRow, kinds, newImportRow } from "../import/remote/import-row.ts";
+import { countsOf, fileNameOf, type ImportRow, kinds, newImportRow } from "../import/remote/import-row.ts";
 import type { AdvisoryMirrorRunTable } from "../tables.ts";
 import { intervalOf, lockMirror, storeStatus } from "./mirror-resource.ts";
 
@@ -96,7 +96,7 @@ function importOf({ uid: mirrorUid, url, kind }: AdvisoryMirror, { session }: Mi
       parent,
       kind: kinds.get(kind) ?? "advisories",
       file,
-      file_name: nameOf(url),
+      file_name: fileNameOf(url),
       mirror_uid: mirrorUid,
       state: "waiting",
       start_time: time,
@@ -166,12 +166,4 @@ export async function lockRun(db: WriteDb, uid: string): Promise<MirrorRun | und
 
 export async function storeRun(db: WriteDb, uid: string, change: Partial<MirrorRun>): Promise<void> {
   await db.updateTable("advisory_mirror_run").set(change).where("mirror_uid", "=", uid).execute();
-}
-
-const MAX_NAME = 255;
-
-/** The file name of a feed: the last segment of the URL's path, or its host. */
-function nameOf(url: string): string {
-  const { pathname, host } = new URL(url);
-  return (pathname.split("/").findLast((segment) => segment !== "") ?? host).slice(0, MAX_NAME);
 }

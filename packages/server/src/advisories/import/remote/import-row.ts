@@ -22,11 +22,20 @@ export const kinds: ReadonlyMap<ImportKind, ImportRow["kind"]> = new Map([
 const kindNumbers = new Map([...kinds].map(([number, kind]) => [kind, number]));
 const states = {
   uploading: Import_State.UPLOADING,
+  fetching: Import_State.FETCHING,
   waiting: Import_State.WAITING,
   running: Import_State.RUNNING,
   done: Import_State.DONE,
   failed: Import_State.FAILED,
 } satisfies Record<ImportRow["state"], Import_State>;
+
+const MAX_NAME = 255;
+
+/** The file name of a URL: the last segment of its path, or its host. */
+export function fileNameOf(url: string): string {
+  const { pathname, host } = new URL(url);
+  return (pathname.split("/").findLast((segment) => segment !== "") ?? host).slice(0, MAX_NAME);
+}
 
 export type NewImport = Pick<ImportRow, "uid" | "parent" | "kind" | "file_name" | "file"> & Partial<ImportRow>;
 
@@ -54,6 +63,7 @@ export function newImportRow(given: NewImport, time: string): ImportRow {
     unchanged_count: 0,
     problem_count: 0,
     error: "",
+    url: null,
     etag: "",
     last_modified: "",
     digest: "",
@@ -91,6 +101,7 @@ export function importFromRow(row: ImportRow): Import {
     ...(row.end_time !== null && { endTime: timestampFromText(row.end_time) }),
     identity: row.session === null ? "" : parseSession(row.session).uid,
     mirror: row.mirror_uid ?? "",
+    url: row.url ?? "",
   });
 }
 

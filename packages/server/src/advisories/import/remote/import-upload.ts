@@ -36,7 +36,7 @@ export interface StoredChunk {
 /** @throws RESOURCE_EXHAUSTED where the organization has too many unfinished imports */
 export async function beginImport(
   db: WriteDb,
-  given: Pick<ImportRow, "kind" | "file_name" | "parent" | "creator">,
+  given: Pick<ImportRow, "kind" | "file_name" | "parent" | "creator"> & Partial<ImportRow>,
   now: Date,
 ): Promise<ImportRow> {
   const orgUid = rootOf(given.parent);

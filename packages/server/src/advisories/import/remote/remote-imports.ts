@@ -2,6 +2,7 @@
 import type { StagedFiles } from "../../../blobs/staged-files.ts";
 import { type MirrorOptions, startMirrorWorker } from "../../mirrors/mirror-worker.ts";
 import { createRecordReader } from "../record-reader.ts";
+import { startFetchWorker } from "./import-fetch.ts";
 import { createImportQueue } from "./import-queue.ts";
 import type { RunOptions } from "./import-run.ts";
 import { startSweep } from "./import-sweep.ts";
@@ -27,21 +28,25 @@ export function startRemoteImports(options: RemoteImportOptions): RemoteImports 
   const reader = createRecordReader(MAX_DOCUMENT);
   const imports = startImportWorker({ ...options, reader, queue: createImportQueue(store, clock) });
   const mirrors = startMirrorWorker({ ...options, onImport: () => imports.wake() });
+  const fetches = startFetchWorker({ ...options, onImport: () => imports.wake() });
   const sweep = startSweep(options);
   return {
     files,
     maxBytes,
     wake() {
       imports.wake();
+      fetches.wake();
       mirrors.wake();
     },
     discard(uid, file) {
       imports.abort(uid);
+      fetches.abort(uid);
       // If this fails, the sweep removes the file.
       files.remove(file).catch((error: unknown) => log.warn({ err: error }, "the file of a deleted import was not removed"));
     },
     async [Symbol.asyncDispose]() {
       await sweep[Symbol.asyncDispose]();
+      await fetches[Symbol.asyncDispose]();
       await mirrors[Symbol.asyncDispose]();
       await imports[Symbol.asyncDispose]();
       await reader[Symbol.asyncDispose]();
