@@ -1,6 +1,7 @@
-/** Descriptions, readmes, notes and names with markup, on every screen that shows them. */
+/** Descriptions, readmes, notes, names, events, and the content of images with markup, on every screen that shows them. */
 import assert from "node:assert/strict";
 import { AdvisoryMirrorsService } from "@holt/api/gen/holt/v1/advisory_mirrors_pb.ts";
+import { DeliveriesService, Delivery_State } from "@holt/api/gen/holt/v1/deliveries_pb.ts";
 import { ImportKind, ImportsService } from "@holt/api/gen/holt/v1/imports_pb.ts";
 import { PullToken_Right, PullTokensService } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
 import { SavedFiltersService } from "@holt/api/gen/holt/v1/saved_filters_pb.ts";
@@ -16,7 +17,10 @@ import { RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { Advisories } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import type { Page } from "playwright-core";
+import { APK, layerOf } from "../../server/test/harness/registry/image-content.ts";
+import { basic, CONFIG, createRegistryClient, MANIFEST } from "../../server/test/harness/registry/registry-client.ts";
 import { until } from "../../server/test/harness/wait.ts";
+import { startWebhookReceiver } from "../../server/test/harness/webhook-receiver.ts";
 import { describeConsole, signInByLink } from "./console-world.ts";
 import { addressesOf, countRequests, settled } from "./screen-walk.ts";
 
@@ -29,6 +33,8 @@ const TEXT = `${HOSTILE}${"x".repeat(4096 - HOSTILE.length)}`;
 const SHORTER = `${HOSTILE}${"x".repeat(512 - HOSTILE.length)}`;
 /** For texts of one line. */
 const LINE = `<img src=x onerror="reportViolation('ran')">\u202Eevil\u200B`;
+/** Tags have letters, digits and three signs only, and at most as many. */
+const LONG_TAG = `v-${"x".repeat(126)}`;
 /** The server refuses readmes with unsafe HTML, but not code that shows it. */
 const README = `# \u202Eright to left\u200B\n\n\`${MARKUP}\`\n\n\`\`\`html\n${TEXT}\n\`\`\`\n\n&lt;script&gt;reportViolation('ran')&lt;/script&gt;\n`;
 const SHOWING = ["home", "groups", "group", "repositories", "repository", "advisories", "advisory", "imports", "import"].concat([
@@ -36,6 +42,7 @@ const SHOWING = ["home", "groups", "group", "repositories", "repository", "advis
   "identity",
   "identity-provider",
   "role",
+  "image",
 ]);
 
 await describeConsole("the console with hostile data", ({ world, walk }) => {
@@ -62,6 +69,60 @@ await describeConsole("the console with hostile data", ({ world, walk }) => {
     );
   });
 
+  walk("markup in events, and in the requests and responses of deliveries, is shown as text", async ({ page }) => {
+    await using sink = await startWebhookReceiver();
+    sink.behave((response) => void response.writeHead(200, { "x-note": MARKUP, "content-type": "text/html" }).end(TEXT));
+    const { uid: parent } = await world.must(GroupsService.method.createGroup, { group: { name: "events" } });
+    const subscription = { sink: sink.url };
+    const { uid } = await world.must(SubscriptionsService.method.createSubscription, { parent, subscription });
+    await world.must(GroupsService.method.createGroup, { parent, group: { name: "below", description: TEXT } });
+    const deliveries = async () => (await world.must(DeliveriesService.method.listDeliveries, { uid })).deliveries;
+    const isCreation = ({ eventType }: { eventType: string }) => eventType.includes("group.created");
+    await until(async () => (await deliveries()).some((each) => isCreation(each) && each.state === Delivery_State.DELIVERED));
+    const eventId = (await deliveries()).find(isCreation)?.eventId ?? "";
+
+    const requests = countRequests(page);
+    await signInByLink(page, world);
+    await page.setViewportSize({ width: 360, height: 740 });
+    await page.goto(`${world.baseUrl}/console/${parent}/subscription/${uid}?delivery=${eventId}`);
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText(`"description": ${JSON.stringify(TEXT)}`).waitFor();
+    await dialog.getByText(`x-note: ${MARKUP}`).waitFor();
+    const [, response = ""] = await dialog.locator("pre").allTextContents();
+    // The first 4 KiB are kept.
+    assert.ok(response.includes(TEXT.slice(0, 4000)), response);
+    await settled(page, requests);
+    assert.ok(await showsText(page));
+
+    await page.goto(`${world.baseUrl}/console/${parent}/events`);
+    await page
+      .getByRole("row", { name: /group\.created/ })
+      .filter({ hasText: `${parent}/` })
+      .getByRole("button")
+      .first()
+      .press("Enter");
+    await dialog.getByText(`"description": ${JSON.stringify(TEXT)}`).waitFor();
+    await settled(page, requests);
+    assert.ok(await showsText(page));
+  });
+
+  /** Pushes an image whose platform, packages, labels, history and annotations are hostile, and an artifact that is attached to it. */
+  async function pushHostileImage(repo: string): Promise<void> {
+    using client = createRegistryClient(world.baseUrl, basic("_token", world.token));
+    const installed = `C:Q1abc=\nP:${LINE}\nV:1.0-r0\nA:x86_64\nT:${TEXT}\no:${LINE}\n\n`;
+    const layer = await client.blob(repo, await layerOf({ [APK]: installed }, "plain"));
+    const history = [{ created_by: TEXT, comment: MARKUP }];
+    const labels = { [LINE]: TEXT, "org.opencontainers.image.title": TEXT };
+    const content = { architecture: LINE, os: LINE, author: MARKUP, config: { Labels: labels }, history };
+    const config = await client.blob(repo, JSON.stringify(content), CONFIG);
+    const annotations = { ...labels, "org.opencontainers.image.description": TEXT };
+    const image = { schemaVersion: 2, mediaType: MANIFEST, config, layers: [{ ...layer, annotations }], annotations };
+    const subject = await client.manifest(repo, image, LONG_TAG);
+    const empty = await client.blob(repo, "{}", CONFIG);
+    const artifact = { schemaVersion: 2, mediaType: MANIFEST, artifactType: "application/x.sbom", config: empty, layers: [] };
+    await client.manifest(repo, { ...artifact, subject, annotations });
+  }
+
   async function fill(): Promise<{ parent: string; role: string }> {
     const { uid: parent } = await world.must(GroupsService.method.createGroup, { group: { name: "hostile", description: TEXT } });
     const { roles } = await world.must(RolesService.method.listRoles, { name: "advisories.admin" });
@@ -73,6 +134,7 @@ await describeConsole("the console with hostile data", ({ world, walk }) => {
     await world.must(GroupsService.method.createGroup, { parent, group: { name: "below", description: TEXT } });
     const { uid } = await world.must(ReposService.method.createRepo, { parent, repo: { name: "app", description: SHORTER } });
     await world.must(ReposService.method.updateRepoReadme, { repoReadme: { uid, content: README } });
+    await pushHostileImage(uid);
     const claimMatch = { iss: { case: "issuer", value: "https://ci.test" }, sub: { case: "subject", value: LINE } } as const;
     const identity = { name: "ci", description: TEXT, relationship: { case: "claimMatch", value: claimMatch } } as const;
     await world.must(IdentitiesService.method.createIdentity, { parent, identity });

@@ -1,7 +1,11 @@
 /** The events of a group and of everything below it, as they happen. */
-import { Stack, Table, Text } from "@mantine/core";
+import { toJsonString } from "@bufbuild/protobuf";
+import { type Event, EventSchema } from "@holt/api/gen/holt/v1/events_pb.ts";
+import { Anchor, Modal, Stack, Table, Text } from "@mantine/core";
+import { useState } from "react";
 import { ErrorAlert } from "../frame/error-alert.tsx";
 import { Loading } from "../frame/loading.tsx";
+import { CopyText } from "./copy-text.tsx";
 import { useLiveEvents } from "./live-events.ts";
 import { Time } from "./time.tsx";
 
@@ -20,6 +24,7 @@ export interface EventsTabProps {
 
 export function EventsTab({ group, subject, types, hours = 24 }: EventsTabProps) {
   const { events, isCurrent, error } = useLiveEvents({ group, subject, types, pastMs: hours * HOUR_MS, maxEvents: MAX_EVENTS });
+  const [shown, setShown] = useState<Event>();
   if (error !== undefined) return <ErrorAlert error={error} title="The events cannot be shown" />;
   return (
     <Stack gap="xs">
@@ -42,7 +47,11 @@ export function EventsTab({ group, subject, types, hours = 24 }: EventsTabProps)
                 <Table.Td>
                   <Time value={event.time} />
                 </Table.Td>
-                <Table.Td style={{ overflowWrap: "anywhere" }}>{event.type}</Table.Td>
+                <Table.Td style={{ overflowWrap: "anywhere" }}>
+                  <Anchor component="button" type="button" underline="always" ta="start" onClick={() => setShown(event)}>
+                    {event.type}
+                  </Anchor>
+                </Table.Td>
                 <Table.Td style={{ overflowWrap: "anywhere" }}>
                   <bdi>{event.subject}</bdi>
                 </Table.Td>
@@ -50,6 +59,11 @@ export function EventsTab({ group, subject, types, hours = 24 }: EventsTabProps)
             ))}
           </Table.Tbody>
         </Table>
+      )}
+      {shown !== undefined && (
+        <Modal opened onClose={() => setShown(undefined)} title="Event" size="xl" closeButtonProps={{ "aria-label": "Close" }}>
+          <CopyText label="the event" isBlock text={toJsonString(EventSchema, shown, { prettySpaces: 2 })} />
+        </Modal>
       )}
     </Stack>
   );
