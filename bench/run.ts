@@ -23,6 +23,7 @@ import { pullTokens } from "./parts/pull-tokens.ts";
 import { start } from "./parts/start.ts";
 import { startBuilt } from "./parts/start-built.ts";
 import { versionOne } from "./parts/version-one.ts";
+import { PEER_REGISTRY_PARTS, peerParts } from "./peers/parts.ts";
 import { registryParts } from "./registry/parts.ts";
 import { type Line, printLines } from "./report.ts";
 import { scale } from "./scale.ts";
@@ -50,6 +51,7 @@ const parts: Readonly<Record<string, (store: StoreName) => Promise<Line[]>>> = {
   ...eventParts,
   ...advisoryParts,
   ...libraryParts,
+  ...peerParts,
 };
 /** Names that select several parts. */
 const groups: Readonly<Record<string, readonly string[]>> = {
@@ -57,6 +59,7 @@ const groups: Readonly<Record<string, readonly string[]>> = {
   events: Object.keys(eventParts),
   advisories: Object.keys(advisoryParts),
   libraries: Object.keys(libraryParts),
+  peers: [...Object.keys(peerParts), ...PEER_REGISTRY_PARTS],
 };
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { store: { type: "string" } } });

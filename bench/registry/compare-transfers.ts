@@ -6,6 +6,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Rate } from "../peers/line.ts";
 import { cpuSeconds, stop } from "../process.ts";
 import { median } from "../report.ts";
 import { scale } from "../scale.ts";
@@ -28,6 +29,11 @@ export interface TransferFigures {
 }
 
 type Rates = Omit<TransferFigures, "growthMb">;
+
+/** For reports that compare transfers like answers. */
+export function rateOf({ perSecond, cpuMsPerTransfer }: TransferFigures): Rate {
+  return { perSecond, cpuUs: cpuMsPerTransfer * 1000 };
+}
 
 const MB = 1_000_000;
 const SAMPLE_MS = 20;

@@ -1,8 +1,10 @@
-/** Measures pushes of blobs, compared with Distribution. Both respond after the content is synced to disk. */
+/** Measures pushes of blobs, compared with other registries. All respond after the content is synced to disk. */
 import type { StoreName } from "../data/stores.ts";
+import { peerLines } from "../peers/line.ts";
+import { startPeerRegistries } from "../peers/registries.ts";
 import { type Line, short } from "../report.ts";
-import { compareTransfers } from "./compare-transfers.ts";
-import { startDistribution, startEmptyHolt } from "./servers.ts";
+import { compareTransfers, rateOf } from "./compare-transfers.ts";
+import { startEmptyHolt } from "./servers.ts";
 
 /** Blob size, number of clients, and number of pushes per client and round. */
 const PUSHES = [
@@ -11,29 +13,29 @@ const PUSHES = [
   { size: 100_000_000, label: "100 MB", clients: 1, transfers: 8 },
   { size: 100_000_000, label: "100 MB", clients: 4, transfers: 3 },
 ] as const;
+const LEAST = { Distribution: 1 };
 
 export async function blobPush(store: StoreName): Promise<Line[]> {
   await using holt = await startEmptyHolt(store);
-  await using distribution = await startDistribution();
-  const registries = distribution === undefined ? [holt] : [holt, distribution];
+  await using registries = await startPeerRegistries();
+  const { peers } = registries;
   const lines: Line[] = [];
   for (const { size, label, clients, transfers } of PUSHES) {
-    const contenders = registries.map(({ pid, port, authorization, name }) => {
+    const contenders = [holt, ...peers].map(({ pid, port, authorization, name }) => {
       return { pid, bytes: size, spec: { port, clients, transfers, authorization, work: { push: { name, size } } } };
     });
-    const [holtFigures, otherFigures] = await compareTransfers(contenders);
-    if (holtFigures === undefined) throw new Error("figures are missing");
-    const measured = `Push of ${label}, ${clients === 1 ? "1 client" : `${clients} clients`}`;
-    const speed = `${short(holtFigures.perSecond)}/s, ${short(holtFigures.mbPerSecond)} MB/s`;
-    const holtFigure = `${speed}, ${short(holtFigures.growthMb)} MB more resident memory`;
-    if (otherFigures === undefined) {
-      lines.push({ measured, store, figure: holtFigure });
-      continue;
-    }
-    const ratio = holtFigures.perSecond / otherFigures.perSecond;
-    const cpuRatio = (otherFigures.cpuMsPerTransfer / holtFigures.cpuMsPerTransfer).toFixed(2);
-    const figure = `${holtFigure}; Distribution ${short(otherFigures.perSecond)}/s: ratio ${ratio.toFixed(2)} (by CPU time ${cpuRatio})`;
-    lines.push({ measured, store, figure, target: "≥ Distribution", holds: ratio >= 1 });
+    const [own, ...others] = await compareTransfers(contenders);
+    if (own === undefined) throw new Error("figures are missing");
+    lines.push(
+      ...peerLines({
+        measured: `Push of ${label}, ${clients === 1 ? "1 client" : `${clients} clients`}`,
+        store,
+        holt: rateOf(own),
+        figure: `${short(own.mbPerSecond)} MB/s, ${short(own.growthMb)} MB more resident memory`,
+        peers: peers.map((peer, i) => ({ name: peer.label, rate: rateOf(others[i]!) })),
+        least: LEAST,
+      }),
+    );
   }
   return lines;
 }

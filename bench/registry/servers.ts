@@ -1,11 +1,8 @@
-/** Starts the servers to compare: an empty Holt, CNCF Distribution if installed, and a bare file server. */
-import { execFile, fork, spawn } from "node:child_process";
+/** Starts the servers to compare: an empty Holt, and a bare file server. peers/registries.ts starts other registries. */
+import { fork } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { promisify } from "node:util";
-import { freePort } from "../../packages/server/test/harness/free-port.ts";
 import { createRegistryClient, MANIFEST, type RegistryClient } from "../../packages/server/test/harness/registry/registry-client.ts";
 import { databaseFor, folder, type StoreName } from "../data/stores.ts";
 import { type BareServer, startHolt, stop } from "../process.ts";
@@ -19,8 +16,6 @@ export interface Registry extends BareServer {
   /** Folder of its data. */
   readonly folder: string;
 }
-
-const PROGRAM = "docker-registry";
 
 /** Creates a folder on the same disk as the other databases, because the temporary folder may be in memory. */
 export async function makeFolder(name: string): Promise<AsyncDisposable & { readonly path: string }> {
@@ -52,43 +47,7 @@ export async function startEmptyHolt(store: StoreName): Promise<Registry> {
   );
 }
 
-/** Starts CNCF Distribution configured like its Debian package, but without a password. Undefined if it is not installed. */
-export async function startDistribution(): Promise<Registry | undefined> {
-  if (
-    !(await promisify(execFile)(PROGRAM, ["--version"]).then(
-      () => true,
-      () => false,
-    ))
-  )
-    return undefined;
-  await using cleanUp = new AsyncDisposableStack();
-  const data = cleanUp.use(await makeFolder("distribution"));
-  const port = await freePort();
-  const config = {
-    version: 0.1,
-    log: { level: "info", accesslog: { disabled: false } },
-    storage: { cache: { blobdescriptor: "inmemory" }, filesystem: { rootdirectory: data.path }, delete: { enabled: true } },
-    http: { addr: `127.0.0.1:${port}` },
-  };
-  // JSON is valid YAML.
-  const path = join(data.path, "config.yml");
-  await writeFile(path, JSON.stringify(config));
-  const child = spawn(PROGRAM, ["serve", path], { stdio: "ignore" });
-  cleanUp.defer(() => stop(child));
-  const baseUrl = `http://127.0.0.1:${port}`;
-  while (
-    !(await fetch(`${baseUrl}/v2/`).then(
-      ({ ok }) => ok,
-      () => false,
-    ))
-  )
-    await sleep(50);
-  const client = cleanUp.use(createRegistryClient(baseUrl, undefined));
-  const { pid = 0 } = child;
-  return registryOf({ port, pid, client, name: "my-org/team/app", authorization: undefined, folder: data.path }, cleanUp.move());
-}
-
-function registryOf(registry: Omit<Registry, keyof AsyncDisposable>, owned: AsyncDisposableStack): Registry {
+export function registryOf(registry: Omit<Registry, keyof AsyncDisposable>, owned: AsyncDisposableStack): Registry {
   return { ...registry, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
