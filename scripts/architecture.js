@@ -50,6 +50,12 @@ export const folders = [
   },
   { folder: "scim", rung: 11, kind: "domain", holds: "SCIM 2.0: what a company's directory provisions" },
   { folder: "sign-in", rung: 11, kind: "domain", holds: "signing in with a browser, on a device, or without a screen" },
+  {
+    folder: "supervisor",
+    rung: 12,
+    kind: "composition",
+    holds: "several server processes on one port: starting, restarting, stopping; their logs and metrics",
+  },
   { folder: "cli", rung: 12, kind: "composition", holds: "the commands beside the server" },
   { folder: "", rung: 12, kind: "composition", holds: "`main`, `serve`, `app`, `config`, `bootstrap`: arguments, settings, composition" },
 ];

@@ -93,6 +93,8 @@ export interface AppOptions {
   readonly callLimit?: ConcurrencyLimit | undefined;
   /** By default nothing is traced. */
   readonly tracer?: Tracer;
+  /** Measures the server, which then does not serve its metrics itself. */
+  readonly meter?: Meter | undefined;
 }
 
 /** Undefined with PostgreSQL, which manages its files itself, and if the operator turned the check off. */
@@ -112,12 +114,12 @@ function createMeteredLimit(maxConcurrentCalls: number, meter: Meter, onRefusal:
 export async function createApp(
   config: Config,
   log: Log,
-  { clock = systemClock, limits: given, callLimit, tracer = noTracer }: AppOptions = {},
+  { clock = systemClock, limits: given, callLimit, tracer = noTracer, meter: givenMeter }: AppOptions = {},
 ): Promise<App> {
   await using stack = new AsyncDisposableStack();
   const limits = { ...defaultLimits, ...limitsFrom(config), ...given };
   const { baseUrl, vendorProfile: profile, requiredTerms, tlsCert: certFile, tlsKey: keyFile } = config;
-  const { meter } = stack.use(await startMetrics(config.metricsListen, log));
+  const meter = givenMeter ?? stack.use(await startMetrics(config.metricsListen, log)).meter;
   const installation = stack.use(await openInstallation(config, { use: "server", log, clock, meter, tracer }));
   const { store, grants } = installation;
   stack.use(await startWalArchive(config, { store, clock, log, meter, version: packageJson.version, schema: migrations.length }));

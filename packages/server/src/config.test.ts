@@ -101,6 +101,7 @@ const BAD: Readonly<Record<string, readonly string[]>> = {
     "file.db",
     "h/db",
   ],
+  HOLT_PROCESSES: ["", "0", "65", "-2", "auto", "1.5"],
   HOLT_DATABASE_POOL_SIZE: ["", "0", "1001", "-1", "1.5", "1e2", "ten", " 5"],
   HOLT_BASE_URL: ["holt.example.com", "ftp://h", "https://h/path", "https://h?q", "https://h#f", "https://u:p@h", "https://u@h"],
   HOLT_ORG_NAME: ["", "Acme", "ä", "a/b", "a".repeat(256)],

@@ -69,6 +69,8 @@ export interface Config {
   /** Base URL of an OTLP collector; empty for no traces. */
   readonly tracesEndpoint: string;
   readonly stopDelayMs: number;
+  /** Number of server processes on this machine. */
+  readonly processes: number;
   readonly maxConcurrentCalls: number;
   readonly maxConnectionsPerAddress: number;
   readonly maxConnectionsPerCaller: number;
@@ -287,6 +289,12 @@ export const settings: Settings = {
     fallback: "0",
     doc: "Time after SIGTERM in which the server serves everything and only `/readyz` answers 503, so that load balancers notice before connections are refused. Set it to at least the period of the probe times its failure threshold plus a few seconds: `15s` suits Kubernetes' defaults with a period of 5 s. SIGINT and a second signal do not wait.",
     parse: orZero(parseDuration(1, HOUR_MS)),
+  },
+  processes: {
+    env: "HOLT_PROCESSES",
+    fallback: "1",
+    doc: "Number of server processes that share the port, so that they use as many processor cores. They need PostgreSQL. A supervisor starts them, restarts those that end, and stops them. Limits of connections, memory and concurrent calls hold for each process. See [scaling](scaling.md#all-cores-of-a-machine).",
+    parse: parseInteger(1, 64),
   },
   maxConcurrentCalls: {
     env: "HOLT_MAX_CONCURRENT_CALLS",
@@ -630,6 +638,8 @@ export function readConfig(
     problems.push("HOLT_SMTP_URL and HOLT_SMTP_FROM must be set together");
   if (config.walArchive !== "" && config.databaseUrl !== "")
     problems.push("HOLT_WAL_ARCHIVE is for SQLite; use the archiving of PostgreSQL itself");
+  if (config.processes > 1 && config.databaseUrl === "")
+    problems.push("HOLT_PROCESSES above 1 needs PostgreSQL (HOLT_DATABASE_URL): with SQLite, a data folder belongs to one process");
   if (config.listen?.port === 0 && config.baseUrl === "")
     problems.push("HOLT_LISTEN with port 0 (any free port) needs HOLT_BASE_URL: tokens name it");
   if (problems.length > 0) throw new ConfigError(problems.join("\n"));

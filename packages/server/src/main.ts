@@ -1,4 +1,5 @@
 /** The program holtd: parses the arguments and runs the server or a command. */
+import cluster from "node:cluster";
 import { parseArgs } from "node:util";
 import packageJson from "../package.json" with { type: "json" };
 import { ConfigError, loadConfig } from "./config.ts";
@@ -55,7 +56,11 @@ interface Given {
 
 /** Each command loads only its own modules, since loading all of them costs most of a start. */
 const commands: Readonly<Record<string, (given: Given) => Promise<void> | void>> = {
-  serve: async () => (await import("./serve.ts")).serve(await loadConfig()),
+  serve: async () => {
+    const config = await loadConfig();
+    if (config.processes > 1 && cluster.isPrimary) await (await import("./supervisor/supervise.ts")).supervise(config);
+    else await (await import("./serve.ts")).serve(config);
+  },
   token: async ({ wantsLink }) => {
     const { printLink, printToken } = await import("./cli/commands.ts");
     await (wantsLink ? printLink : printToken)(await loadConfig());

@@ -1,32 +1,57 @@
 /** Runs the server until it is told to stop. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type App, createApp } from "./app.ts";
-import { type Config, givenVariables } from "./config.ts";
+import type { Config } from "./config.ts";
 import { createLog, type Log } from "./lib/log.ts";
-import { commandLineOf } from "./lib/program-files.ts";
+import { noMeter } from "./lib/meter.ts";
+import type { Metrics } from "./metrics/prometheus.ts";
+import { joinSupervisor, type Supervised } from "./supervisor/supervised.ts";
 import { type StartedTracing, startTracing } from "./tracing/start-tracing.ts";
+import { welcome } from "./welcome.ts";
 
 /** Time for running calls to end after the first signal. */
 const DRAIN_MS = 9_000;
 /** Time for the last spans to reach their collector. */
 const FLUSH_MS = 2_000;
 
-/** Resolves when the server is ready; the process then lives until SIGTERM or SIGINT. */
+/** Resolves when the server is ready; the process then lives until SIGTERM or SIGINT, or until its supervisor stops it. */
 export async function serve(config: Config): Promise<void> {
   const tracing = await startTracing(config.tracesEndpoint);
   const { tracer } = tracing;
-  const log = createLog(config.logLevel, tracer.isActive ? () => ({ traceId: tracer.traceId() }) : undefined);
+  const supervised = await joinSupervisor();
+  const fields = tracer.isActive ? () => ({ traceId: tracer.traceId() }) : undefined;
+  const log = createLog(config.logLevel, { fields, process: supervised?.number });
+  if (supervised !== undefined) return serveSupervised(supervised, config, { tracing, log });
   const app = await createApp(config, log, { tracer });
   let isStopping = false;
   const stop = (signal: NodeJS.Signals) => {
     // A second signal means: do not wait.
     if (isStopping) process.exit(1);
     isStopping = true;
-    // Nobody routes traffic to a server that a person ends with Ctrl+C.
-    void shutDown({ app, tracing }, { signal, delayMs: signal === "SIGTERM" ? config.stopDelayMs : 0 }, log);
+    void shutDown({ app, tracing }, stopOf(signal, config), log);
   };
   process.on("SIGTERM", stop).on("SIGINT", stop);
   process.stdout.write(welcome(config, app.signInLink));
+}
+
+interface Parts {
+  readonly tracing: StartedTracing;
+  readonly log: Log;
+}
+
+/** Runs one server of several. The supervisor serves the metrics of all, and prints what a start prints. */
+async function serveSupervised({ number, reportReady }: Supervised, config: Config, { tracing, log }: Parts): Promise<void> {
+  const metrics = config.metricsListen === undefined ? undefined : await createMetricsOf(number);
+  const app = await createApp(config, log, { tracer: tracing.tracer, meter: metrics ?? noMeter });
+  reportReady({
+    signInLink: app.signInLink,
+    stop: (signal) => void shutDown({ app, tracing }, stopOf(signal, config), log),
+    scrape: async () => (await metrics?.scrape()) ?? "",
+  });
+}
+
+async function createMetricsOf(process: number): Promise<Metrics> {
+  return (await import("./metrics/prometheus.ts")).createMetrics({ process: String(process) });
 }
 
 interface Running {
@@ -37,6 +62,11 @@ interface Running {
 interface Stop {
   readonly signal: NodeJS.Signals;
   readonly delayMs: number;
+}
+
+/** Nobody routes traffic to a server that a person ends with Ctrl+C. */
+function stopOf(signal: NodeJS.Signals, { stopDelayMs }: Config): Stop {
+  return { signal, delayMs: signal === "SIGTERM" ? stopDelayMs : 0 };
 }
 
 async function shutDown({ app, tracing }: Running, { signal, delayMs }: Stop, log: Log): Promise<void> {
@@ -52,40 +82,4 @@ async function shutDown({ app, tracing }: Running, { signal, delayMs }: Stop, lo
   await Promise.race([tracing[Symbol.asyncDispose](), sleep(FLUSH_MS, undefined, { ref: false })]);
   log.info("stopped");
   log.flush(() => process.exit(0));
-}
-
-function welcome(config: Config, signInLink: string | undefined): string {
-  const { baseUrl, databaseUrl, dataDir } = config;
-  return `Holt is ready at ${baseUrl} (REST, gRPC, gRPC-Web and Connect on one port)
-  data      ${databaseUrl === "" ? dataDir : "PostgreSQL"}
-${consoleLines(config, signInLink)}  API       ${baseUrl}/docs
-  sign in   export TOKEN=$(${tokenCommand()}) API=${baseUrl}
-  try       curl -H "Authorization: Bearer $TOKEN" "$API/iam/v2/groups?uidp.in_root=true"
-`;
-}
-
-/** At the first start, a link that signs in; later, how to get another. */
-function consoleLines({ console: hasConsole, baseUrl }: Config, signInLink: string | undefined): string {
-  if (!hasConsole) return "";
-  if (signInLink === undefined) return `  console   ${baseUrl}/  (sign-in link: ${tokenCommand("--link")})\n`;
-  return `  console   ${signInLink}\n            (signs you in, once, within ten minutes; for another link: ${tokenCommand("--link")})\n`;
-}
-
-/**
- * In another shell the command needs the settings that say where the signing key is and what it signs. The database URL is a
- * secret: only its name is printed.
- */
-function tokenCommand(args = ""): string {
-  const given = givenVariables([
-    "HOLT_CONFIG",
-    "HOLT_LISTEN",
-    "HOLT_DATA_DIR",
-    "HOLT_BASE_URL",
-    "HOLT_TLS_CERT",
-    "HOLT_TLS_KEY",
-    "HOLT_DATABASE_URL_FILE",
-  ]);
-  const settings = given.map(([name, value]) => `${name}=${/^[\w./:@-]+$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`} `);
-  const secret = givenVariables(["HOLT_DATABASE_URL"]).map(() => "HOLT_DATABASE_URL=… ");
-  return `${[...settings, ...secret].join("")}${commandLineOf("token", args)}`;
 }

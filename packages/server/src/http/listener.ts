@@ -90,6 +90,8 @@ export async function createListener(options: ListenerOptions): Promise<Listener
 
   const front = tls === undefined ? createClearFront(limits, accept) : createTlsFront(tls, limits, log, accept);
   front.maxConnections = limits.connections;
+  // With HOLT_PROCESSES, Node would offer a connection to process after process for as long as all of them are full.
+  Object.assign(front, { dropMaxConnection: true });
   front.on("drop", () => log.warn({ connections: limits.connections }, "connection refused: the limit of connections is reached"));
   front.prependListener("connection", (socket: Socket) => admit(socket, peers, log));
   const owned = tls === undefined ? [answers] : [answers, watchCertificate(tls, front as TlsServer, log)];

@@ -6,16 +6,32 @@ import pino from "pino";
 export type Log = pino.Logger;
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 
-/** @param fields of the moment, that each line gets, such as the id of a trace */
-export function createLog(level: LogLevel, fields?: () => object): Log {
+/** Takes whole lines, also of other processes. `write` returns false until the event `drain`, while many bytes wait. */
+export type LogOutput = ReturnType<typeof openLogOutput>;
+
+export interface LogOptions {
+  /** Fields of the moment, that each line gets, such as the id of a trace. */
+  readonly fields?: (() => object) | undefined;
+  /** The number of a server process, as a field of each line. */
+  readonly process?: number | undefined;
+  /** Standard error by default. */
+  readonly output?: LogOutput | undefined;
+}
+
+export function createLog(level: LogLevel, { fields, process, output = openLogOutput() }: LogOptions = {}): Log {
   return pino(
     {
       level,
-      base: null,
+      base: process === undefined ? null : { process },
       ...(fields && { mixin: fields }),
       timestamp: pino.stdTimeFunctions.isoTime,
       redact: ["authorization", "*.authorization"],
     },
-    pino.destination({ fd: 2, sync: false }),
+    output,
   );
+}
+
+/** Standard error. A process opens it once for all of its lines, so that none is cut by another. */
+export function openLogOutput() {
+  return pino.destination({ fd: 2, sync: false });
 }

@@ -65,6 +65,22 @@ export function startThread(module: URL, options: WorkerOptions): Worker {
   return new Worker(executable.threadCode(module.href), { ...options, eval: true });
 }
 
+/** How node:child_process starts this program again with the same arguments. */
+export interface OwnProgram {
+  /** The first argument of the program that Node is, before `args`. */
+  readonly exec: string;
+  readonly args: string[];
+  /** Options of Node. */
+  readonly execArgv: string[];
+}
+
+/** @param command of holtd */
+export function ownProgram(command: string): OwnProgram {
+  // An executable has its options of Node inside, and takes all arguments for those of holtd.
+  if (executable !== undefined) return { exec: command, args: [], execArgv: [] };
+  return { exec: process.argv[1] ?? "", args: [command], execArgv: process.execArgv };
+}
+
 /** The shell's words for a command of holtd, such as "token". @param args arguments that npm would take for its own */
 export function commandLineOf(command: string, args = ""): string {
   if (!isBuilt) return `npm run -s ${command}${args === "" ? "" : ` -- ${args}`}`;

@@ -5,6 +5,9 @@ import type { AddressInfo } from "node:net";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "./prometheus.ts";
 
+/** All metrics, in the format of `contentType`. */
+export type MetricsSource = Pick<Metrics, "contentType" | "scrape">;
+
 export interface MetricsListener extends AsyncDisposable {
   readonly port: number;
 }
@@ -19,7 +22,7 @@ const MAX_CONNECTIONS = 32;
 const TIMEOUT_MS = 10_000;
 
 /** @throws Error for the operator if the address is not available */
-export async function startMetricsListener({ host, port }: MetricsAddress, metrics: Metrics, log: Log): Promise<MetricsListener> {
+export async function startMetricsListener({ host, port }: MetricsAddress, metrics: MetricsSource, log: Log): Promise<MetricsListener> {
   const server = createServer((request, response) => void answer(request, response, metrics, log));
   server.maxConnections = MAX_CONNECTIONS;
   server.requestTimeout = TIMEOUT_MS;
@@ -38,7 +41,7 @@ export async function startMetricsListener({ host, port }: MetricsAddress, metri
   };
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse, metrics: Metrics, log: Log): Promise<void> {
+async function answer(request: IncomingMessage, response: ServerResponse, metrics: MetricsSource, log: Log): Promise<void> {
   const [path] = (request.url ?? "").split("?");
   if (path !== "/metrics") return void response.writeHead(404).end("the metrics are at /metrics\n");
   if (request.method !== "GET" && request.method !== "HEAD") return void response.writeHead(405, { allow: "GET, HEAD" }).end();

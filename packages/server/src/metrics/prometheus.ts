@@ -12,8 +12,10 @@ export interface Metrics extends Meter {
 
 type Value = MetricValue<string>;
 
-export function createMetrics(): Metrics {
+/** @param labels of every series */
+export function createMetrics(labels: Readonly<Record<string, string>> = {}): Metrics {
   const registry = new Registry();
+  registry.setDefaultLabels(labels);
   // The types of prom-client allow only the other format.
   (registry as unknown as Registry<OpenMetricsContentType>).setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
   // Event-loop lag, heap, garbage collection, CPU time, open files.

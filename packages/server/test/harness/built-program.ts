@@ -6,7 +6,10 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { freePort } from "./free-port.ts";
-import { type Process, startProgram, untilReady } from "./holtd.ts";
+import { type Process, type Settings, startProgram, untilReady } from "./holtd.ts";
+import { metricsAddress, metricValue } from "./metrics.ts";
+import { createMigratedDatabase } from "./migrated-database.ts";
+import { until, within } from "./wait.ts";
 
 const run = promisify(execFile);
 export const root = join(import.meta.dirname, "../../../..");
@@ -44,13 +47,32 @@ export interface BuiltServer extends Process {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** @param program path of `holtd` */
-export async function startBuilt(program: string, dataDir: string, path = `${NODE_FOLDER}:/usr/bin:/bin`): Promise<BuiltServer> {
+/** @param program path of `holtd` @param settings in addition to those of all tests */
+export async function startBuilt(
+  program: string,
+  dataDir: string,
+  path = `${NODE_FOLDER}:/usr/bin:/bin`,
+  settings: Settings = {},
+): Promise<BuiltServer> {
   const listen = `127.0.0.1:${await freePort()}`;
-  const env = { PATH: path, HOLT_LISTEN: listen, HOLT_DATA_DIR: dataDir, HOLT_LOG_LEVEL: "warn" };
+  const env = { PATH: path, HOLT_LISTEN: listen, HOLT_DATA_DIR: dataDir, HOLT_LOG_LEVEL: "warn", ...settings };
   const server = startProgram(program, [], env);
   await untilReady(server);
   return { ...server, baseUrl: `http://${listen}`, env };
+}
+
+/** Starts two server processes with HOLT_PROCESSES, waits until both serve, and stops them. @returns the log of all */
+export async function runBuiltProcesses(program: string, dataDir: string, path?: string): Promise<string> {
+  const metrics = await metricsAddress();
+  await using server = await startBuilt(program, dataDir, path, {
+    ...{ HOLT_PROCESSES: "2", HOLT_DATABASE_URL: await createMigratedDatabase(), HOLT_METRICS_LISTEN: metrics.listen },
+    HOLT_LOG_LEVEL: "info",
+  });
+  await until(async () => metricValue(await metrics.scrape(), "holt_processes_serving") === 2);
+  server.kill("SIGTERM");
+  const { code, stderr } = await within(server.ended, () => "did not end");
+  if (code !== 0) throw new Error(`holtd ended with ${code}:\n${stderr}`);
+  return stderr;
 }
 
 /** Runs a command of the built program in an empty folder. @returns its standard output */

@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { readdir, readFile, symlink } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { builtProgram, removeBuiltProgram, runBuilt, runScript, startBuilt } from "../harness/built-program.ts";
+import { builtProgram, removeBuiltProgram, runBuilt, runBuiltProcesses, runScript, startBuilt } from "../harness/built-program.ts";
 import { get, temporaryFolder } from "../harness/holtd.ts";
 import { pushAndRead } from "../harness/push-and-read.ts";
 
@@ -56,6 +56,12 @@ describe("the built program", () => {
     await using server = await startBuilt(join(dist, "bin/holtd"), join(folder.path, "data"));
     await pushAndRead(server.baseUrl, (await runBuilt(join(dist, "bin/holtd"), ["token"], server.env)).trim());
     assert.doesNotMatch(server.stderr(), /"level":50/);
+  });
+
+  test("the built server runs as several processes, and stops them", async () => {
+    await using folder = await temporaryFolder();
+    const log = await runBuiltProcesses(join(dist, "bin/holtd"), join(folder.path, "data"));
+    for (const number of [1, 2]) assert.match(log, new RegExp(`"process":${number},"msg":"stopped"`));
   });
 
   test("the command line signs in with the data of a server beside it, also through a symbolic link", async () => {

@@ -4,7 +4,7 @@ import { mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { builtProgram, removeBuiltProgram, runBuilt, runScript, startBuilt } from "../harness/built-program.ts";
+import { builtProgram, removeBuiltProgram, runBuilt, runBuiltProcesses, runScript, startBuilt } from "../harness/built-program.ts";
 import { get, temporaryFolder } from "../harness/holtd.ts";
 import { pushAndRead } from "../harness/push-and-read.ts";
 
@@ -49,5 +49,11 @@ describe("the single executable", { skip: process.platform === "linux" ? false :
     assert.doesNotMatch(server.stderr(), /"level":50/);
     server.kill("SIGTERM");
     assert.equal((await server.ended).code, 0);
+  });
+
+  test("the executable runs several server processes, and stops them", async () => {
+    await using scratch = await temporaryFolder();
+    const log = await runBuiltProcesses(holtd, join(scratch.path, "data"), "/nonexistent");
+    for (const number of [1, 2]) assert.match(log, new RegExp(`"process":${number},"msg":"stopped"`));
   });
 });

@@ -202,6 +202,7 @@ describe("holtd", { concurrency: 2 }, () => {
       HOLT_PULL_EVENTS: "all",
       HOLT_REGISTRY_CREATE_FOLDERS: "yes",
       HOLT_STOP_DELAY: "later",
+      HOLT_PROCESSES: "all",
       HOLT_DATABASE_CHECK: "often",
       HOLT_AUDIT_CHECKPOINT: "often",
       HOLT_AUDIT_READS: "all reads",

@@ -2,12 +2,13 @@
 import assert from "node:assert/strict";
 import { Agent } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
-import { connect, type Socket } from "node:net";
+import { connect } from "node:net";
 import { describe, test } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { CreateGroupRequestSchema, GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { send as sendWith } from "../harness/clients.ts";
 import { get, printedToken, type RunningServer, type Settings, startHoltd, temporaryFolder } from "../harness/holtd.ts";
+import { openCall } from "../harness/open-call.ts";
 import { until, within } from "../harness/wait.ts";
 
 interface Fixture extends AsyncDisposable {
@@ -25,25 +26,6 @@ async function startServer(settings: Settings = {}): Promise<Fixture> {
   const orgUid = (json as { groups: { uid: string }[] }).groups[0]?.uid ?? "";
   const owned = stack.move();
   return { server, token, orgUid, [Symbol.asyncDispose]: () => owned.disposeAsync() };
-}
-
-const BODY = JSON.stringify({ name: "made-while-stopping" });
-
-/** Starts a Create whose last byte is not sent; it runs until the byte arrives. */
-async function openCall({ server, token, orgUid }: Fixture): Promise<{ socket: Socket; answer: Promise<string> }> {
-  const socket = connect(server.port, "127.0.0.1");
-  const answer = new Promise<string>((resolve) => {
-    let text = "";
-    socket.on("data", (chunk) => (text += chunk)).on("error", () => {});
-    socket.once("close", () => resolve(text));
-  });
-  socket.write(
-    `POST /iam/v2/groups/${orgUid} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ${token}\r\nContent-Length: ${BODY.length}\r\nExpect: 100-continue\r\n\r\n`,
-  );
-  // The server has read the headers when it asks for the body.
-  await new Promise((resolve) => socket.once("data", resolve));
-  socket.write(BODY.slice(0, -1));
-  return { socket, answer };
 }
 
 function signalled({ server }: Fixture): Promise<void> {
@@ -64,7 +46,7 @@ describe("a stop of holtd", { concurrency: 3 }, () => {
   test("a stopping server answers the running call, accepts no other and exits with code 0", async () => {
     await using fixture = await startServer();
     const { server } = fixture;
-    const { socket, answer } = await openCall(fixture);
+    const { answer, finish } = await openCall({ ...fixture, port: fixture.server.port });
     await signalled(fixture);
     await assert.rejects(
       new Promise((_resolve, reject) =>
@@ -74,7 +56,7 @@ describe("a stop of holtd", { concurrency: 3 }, () => {
       ),
       { code: "ECONNREFUSED" },
     );
-    socket.write(BODY.slice(-1));
+    finish();
     const text = await within(answer, () => "no answer");
     assert.match(text, /\r\n\r\nHTTP\/1\.1 200 OK\r\n/);
     assert.match(text, /connection: close/i);
@@ -137,7 +119,7 @@ describe("a stop of holtd", { concurrency: 3 }, () => {
 
   test("a stopping server waits at most ten seconds for a call that does not end", async () => {
     await using fixture = await startServer();
-    const { socket } = await openCall(fixture);
+    const { socket } = await openCall({ ...fixture, port: fixture.server.port });
     await signalled(fixture);
     const { code, stderr } = await within(fixture.server.ended, () => "did not end");
     assert.equal(code, 0);
@@ -149,7 +131,7 @@ describe("a stop of holtd", { concurrency: 3 }, () => {
 
   test("a server exits at once after the second signal", async () => {
     await using fixture = await startServer();
-    const { socket } = await openCall(fixture);
+    const { socket } = await openCall({ ...fixture, port: fixture.server.port });
     await signalled(fixture);
     fixture.server.kill("SIGTERM");
     const { code, stderr } = await within(fixture.server.ended, () => "did not end");

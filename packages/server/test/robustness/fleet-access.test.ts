@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, describe, test } from "node:test";
-import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { freePort } from "../harness/free-port.ts";
 import { roundsOf } from "../harness/random.ts";
 import { basic, createRegistryClient, digestOf } from "../harness/registry/registry-client.ts";
 import { type Fleet, type Member, startFleet } from "../harness/robustness/fleet.ts";
+import { createReader } from "../harness/robustness/reader.ts";
 import { createVisitor } from "../harness/sign-in/visitor.ts";
 import { CLIENT, startUpstream, type UpstreamProvider } from "../harness/upstream-provider.ts";
 import { giveTime, until } from "../harness/wait.ts";
@@ -35,7 +35,7 @@ describe("a fleet behind a load balancer", () => {
     test(`after a revocation and a second, no server accepts the caller, while one is frozen and one ${loss}`, async () => {
       for (let round = 0; round < roundsOf(1); round++) {
         const group = (await fleet.post(`/iam/v2/groups/${fleet.orgUid}`, { name: `secret-${round} ${loss}` })).uid;
-        const { token, binding } = await createReader(fleet, group);
+        const { token, binding } = await createReader({ url: fleet.balancer.url, post: fleet.post }, group);
         const [healthy, cut, frozen] = fleet.members as [Member, Member, Member];
         const callers = fleet.members.map(({ url }) => callAgainAndAgain(`${url}/iam/v2/groups/${group}`, token));
         await until(() => callers.every(({ answers }) => answers.has(200)));
@@ -123,28 +123,6 @@ describe("a fleet behind a load balancer", () => {
     }
   }
 });
-
-/** A robot that may read the group. @returns its token and the binding that allows it */
-async function createReader({ post, balancer }: Fleet, group: string): Promise<{ token: string; binding: string }> {
-  const { privateKey, publicKey } = await generateKeyPair("ES256");
-  const issuerKeys = JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), alg: "ES256" }] });
-  const staticKeys = { issuer: "https://robots.test", subject: "robot", issuerKeys };
-  const { uid } = await post(`/iam/v2/identities/${group}`, { name: "robot", staticKeys });
-  const role = await post(`/iam/v2/roles/${group}`, { name: "reader", capabilities: ["groups.list"] });
-  const binding = await post(`/iam/v2/roleBindings/${group}`, { identityUid: uid, roleUid: role.uid });
-  const proof = await new SignJWT({ iss: "https://robots.test", sub: "robot", aud: balancer.url })
-    .setProtectedHeader({ alg: "ES256" })
-    .setIssuedAt()
-    .setExpirationTime("1h")
-    .sign(privateKey);
-  const answer = await fetch(`${balancer.url}/sts/exchange?identity=${encodeURIComponent(uid)}`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${proof}` },
-  });
-  const text = await answer.text();
-  assert.equal(answer.status, 200, text);
-  return { token: (JSON.parse(text) as { token: string }).token, binding: binding.uid };
-}
 
 /** Sends calls, several at a time. `restart` forgets all answers, and also calls that were sent before. */
 function callAgainAndAgain(url: string, token: string) {

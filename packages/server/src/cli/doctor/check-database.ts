@@ -6,9 +6,9 @@ import { type Problem, problemsOf } from "./problem.ts";
 
 const MIN_POSTGRES = 150_000;
 /** Connections for administrators and for the checks of the servers. */
-const SPARE_CONNECTIONS = 5;
+const SPARE_CONNECTIONS = 4;
 
-export async function checkDatabase({ databaseUrl, dataDir, databasePoolSize }: Config): Promise<Problem[]> {
+export async function checkDatabase({ databaseUrl, dataDir, databasePoolSize, processes }: Config): Promise<Problem[]> {
   let facts: DatabaseFacts | undefined;
   try {
     facts = await inspectDatabase(databaseUrl, dataDir);
@@ -22,7 +22,7 @@ export async function checkDatabase({ databaseUrl, dataDir, databasePoolSize }: 
   if (facts === undefined) return [];
   return [
     ...checkSchema(facts),
-    ...(facts.kind === "sqlite" ? checkSqlite(facts) : checkPostgres(facts, databasePoolSize)),
+    ...(facts.kind === "sqlite" ? checkSqlite(facts) : checkPostgres(facts, processes * (2 * databasePoolSize + 1))),
     ...checkClock(facts),
   ];
 }
@@ -49,8 +49,8 @@ function checkSqlite({ settings }: DatabaseFacts): Problem[] {
   ]);
 }
 
-function checkPostgres({ version, settings }: DatabaseFacts, poolSize: number): Problem[] {
-  const needed = 2 * poolSize + SPARE_CONNECTIONS;
+function checkPostgres({ version, settings }: DatabaseFacts, connections: number): Problem[] {
+  const needed = connections + SPARE_CONNECTIONS;
   const change = (name: string, value: string) => `set ${name} = ${value} in postgresql.conf`;
   return problemsOf("database", [
     [Number(version) < MIN_POSTGRES, `PostgreSQL ${Math.floor(Number(version) / 10_000)} is too old`, "upgrade it to 15 or newer"],
