@@ -14,6 +14,7 @@ import {
   sql,
 } from "kysely";
 import { assertNoNul } from "./nul.ts";
+import { computed } from "./slot.ts";
 
 type Locked = <DB, TB extends keyof DB, O>(query: SelectQueryBuilder<DB, TB, O>) => SelectQueryBuilder<DB, TB, O>;
 
@@ -157,8 +158,8 @@ export const sqliteDialect: Dialect = {
   isAmong: (uid, selected) => sql`${uid} in (${selected})`,
   isLike: (text, pattern) => sql`${text} like ${pattern} escape '\\'`,
   // A child's uid has one more segment: a slash and 16 digits.
-  isChildOf: (uid) => sql`length(uid) = ${sql.lit(uid.length + 17)}`,
-  valuesOf: (list) => sql`json_each(${jsonWithoutNul(list)})`,
+  isChildOf: (uid) => sql`length(uid) = ${computed(uid, (parent) => parent.length + 17)}`,
+  valuesOf: (list) => sql`json_each(${computed(list, jsonWithoutNul)})`,
   rowsOf: (list, columns) => sql`(select ${fieldsOf(columns)} from json_each(${jsonWithoutNul(list)}))`,
   jsonOf: (values) => sql`json_array(${sql.join(values)})`,
   asJson: (text) => text,

@@ -2,8 +2,9 @@
  * Maintains the number of rows below each group, so that the total of a list needs no scan. The transaction that
  * changes the rows changes the counts.
  */
-import { type RawBuilder, sql } from "kysely";
+import { sql } from "kysely";
 import { ancestry, isInRoot, parentOf } from "../lib/uid.ts";
+import { prepare } from "./prepared.ts";
 import type { PartialCounts, ResourceTableName } from "./schema.ts";
 import type { ReadDb, WriteDb } from "./store.ts";
 
@@ -85,23 +86,27 @@ async function appendChanges(db: WriteDb, kind: CountKind, counts: ReadonlyMap<s
 }
 
 /** Zero for a group without rows, and for a group that does not exist. */
-export function countOf(db: ReadDb, kind: CountKind, groupUid: string): Promise<ResourceCount> {
-  return sumOf(db, kind, sql<boolean>`group_uid = ${groupUid}`);
+export async function countOf(db: ReadDb, kind: CountKind, group: string): Promise<ResourceCount> {
+  return (await sumOfGroup.first(db, { group, kind })) ?? NO_ROWS;
 }
 
 /** The total of several groups, none of which may be below another. */
-export function countOfAll(db: ReadDb, kind: CountKind, groupUids: readonly string[]): Promise<ResourceCount> {
-  if (groupUids.length === 1) return countOf(db, kind, groupUids[0] ?? "");
-  return sumOf(db, kind, sql<boolean>`group_uid in (select wanted.value from ${db.dialect.valuesOf(groupUids)} as wanted)`);
+export async function countOfAll(db: ReadDb, kind: CountKind, groups: readonly string[]): Promise<ResourceCount> {
+  if (groups.length === 1) return countOf(db, kind, groups[0] ?? "");
+  return (await sumOfGroups.first(db, { groups, kind })) ?? NO_ROWS;
 }
 
-/** Every list runs this query, and building it with Kysely would take 50 % longer. */
-async function sumOf(db: ReadDb, kind: CountKind, isWanted: RawBuilder<boolean>): Promise<ResourceCount> {
-  const { rows } =
-    await sql<ResourceCount>`select cast(coalesce(sum(below), 0) as bigint) as below, cast(coalesce(sum(direct), 0) as bigint) as direct
-    from resource_count where ${isWanted} and kind = ${kind}`.execute(db);
-  return rows[0] ?? { below: 0, direct: 0 };
-}
+const NO_ROWS: ResourceCount = { below: 0, direct: 0 };
+const SUMS = sql`cast(coalesce(sum(below), 0) as bigint) as below, cast(coalesce(sum(direct), 0) as bigint) as direct`;
+
+const sumOfGroup = prepare<{ group: string; kind: CountKind }, ResourceCount>((db, slot) =>
+  sql<ResourceCount>`select ${SUMS} from resource_count where group_uid = ${slot("group")} and kind = ${slot("kind")}`.compile(db),
+);
+
+const sumOfGroups = prepare<{ groups: readonly string[]; kind: CountKind }, ResourceCount>((db, slot) => {
+  const wanted = sql`select wanted.value from ${db.dialect.valuesOf(slot("groups"))} as wanted`;
+  return sql<ResourceCount>`select ${SUMS} from resource_count where group_uid in (${wanted}) and kind = ${slot("kind")}`.compile(db);
+});
 
 /** Deletes the counts of a deleted group or repo. */
 export async function dropCounts(db: WriteDb, groupUid: string): Promise<void> {

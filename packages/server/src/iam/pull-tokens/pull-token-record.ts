@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { capabilitySetFromHex } from "../../access/capability-set.ts";
 import type { ProviderSession } from "../../access/principal.ts";
+import { prepare, type SlotOf } from "../../db/prepared.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 
 /** The identity that created a pull token, as far as its present rights depend on it. */
@@ -31,12 +32,12 @@ export interface PullTokenRecord {
 
 /** The token of the password with this hash, whether or not it has expired. */
 export async function findByPassword(db: ReadDb, hash: string): Promise<PullTokenRecord | undefined> {
-  return recordFromRow(await selectByPassword(db, hash).executeTakeFirst());
+  return recordFromRow(await recordByPassword.first(db, { hash }));
 }
 
 /** The same token, as long as the password has not been revoked. */
 export async function findBySecret(db: ReadDb, uid: string, secretId: string): Promise<PullTokenRecord | undefined> {
-  return recordFromRow(await selectBySecret(db, uid, secretId).executeTakeFirst());
+  return recordFromRow(await recordBySecret.first(db, { uid, secretId }));
 }
 
 /** The token with its current password, whether or not it has expired. */
@@ -61,6 +62,12 @@ function selectRecords(db: ReadDb) {
 }
 
 type Row = Awaited<ReturnType<ReturnType<typeof selectRecords>["executeTakeFirst"]>>;
+
+/** Each call and each pull with a pull token runs these. */
+const recordByPassword = prepare((db, slot: SlotOf<{ hash: string }>) => selectByPassword(db, slot("hash")).compile());
+const recordBySecret = prepare((db, slot: SlotOf<{ uid: string; secretId: string }>) =>
+  selectBySecret(db, slot("uid"), slot("secretId")).compile(),
+);
 
 function recordFromRow(row: Row): PullTokenRecord | undefined {
   if (row === undefined) return undefined;

@@ -2,6 +2,7 @@
  * Stores the sessions in which people are signed in. A session begins with a sign-in and covers everything that follows
  * from it: access tokens, login tokens and one family of refresh tokens. Ending it voids all of them.
  */
+import { prepare } from "../../db/prepared.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { unauthenticated } from "../../lib/errors.ts";
 import { lockIdentity } from "../identities/identity-record.ts";
@@ -86,8 +87,13 @@ export async function recordLoginSessionUse(db: WriteDb, { uid, client, expiry, 
   if (numUpdatedRows === 0n) throw endedSession();
 }
 
+/** Each call of a person runs this. */
+const sessionByUid = prepare<{ uid: string }, { uid: string }>((db, slot) =>
+  db.selectFrom("login_session").select("uid").where("uid", "=", slot("uid")).compile(),
+);
+
 export async function hasLoginSession(db: ReadDb, uid: string): Promise<boolean> {
-  return (await db.selectFrom("login_session").select("uid").where("uid", "=", uid).executeTakeFirst()) !== undefined;
+  return (await sessionByUid.first(db, { uid })) !== undefined;
 }
 
 export function endedSession(): Error {

@@ -1,0 +1,56 @@
+/**
+ * Builds the SQL text of a statement once and binds values at each call. Kysely writes the statement with slots in place
+ * of values. The connections keep the driver's prepared statement by its text.
+ */
+import type { CompiledQuery } from "kysely";
+import type { Dialect } from "./dialect.ts";
+import { Slot } from "./slot.ts";
+import type { ReadDb } from "./store.ts";
+
+/** Gives a slot the type of the value that it stands for. Builders pass it on as a parameter and must not look at it. */
+export type SlotOf<Values> = <Name extends keyof Values & string>(name: Name) => Values[Name];
+
+type Build<Values, Row> = (db: ReadDb, slot: SlotOf<Values>) => CompiledQuery<Row>;
+
+export interface Prepared<Values, Row> {
+  /** The rows of the statement with these values. */
+  rows(db: ReadDb, values: Values): Promise<Row[]>;
+  /** The first row; undefined if there is none. */
+  first(db: ReadDb, values: Values): Promise<Row | undefined>;
+}
+
+/** @param build runs once per store. The text of the statement must be the same whatever the values are */
+export function prepare<Values extends object, Row>(build: Build<Values, Row>): Prepared<Values, Row> {
+  // There are two dialects.
+  const compiled = new Map<Dialect, CompiledQuery<Row>>();
+  const rows = async (db: ReadDb, values: Values): Promise<Row[]> => {
+    const query = compiled.get(db.dialect) ?? build(db, (name) => new Slot(name) as never);
+    compiled.set(db.dialect, query);
+    const parameters = query.parameters.map((parameter) => (parameter instanceof Slot ? parameter.valueIn(values) : parameter));
+    return (await db.getExecutor().executeQuery<Row>({ ...query, parameters })).rows;
+  };
+  return { rows, first: async (db, values) => (await rows(db, values))[0] };
+}
+
+/**
+ * Statements that differ only in names, such as that of a table, or in their form.
+ * @param nameOf what determines the text of the statement; the same for keys with the same text
+ * @param capacity for keys that callers influence; further ones replace the oldest
+ */
+export function prepareEach<Key, Values extends object, Row>(
+  build: (key: Key) => Build<Values, Row>,
+  nameOf: (key: Key) => string,
+  capacity: number,
+): (key: Key) => Prepared<Values, Row> {
+  const statements = new Map<string, Prepared<Values, Row>>();
+  return (key) => {
+    const name = nameOf(key);
+    const known = statements.get(name);
+    if (known !== undefined) return known;
+    const statement = prepare(build(key));
+    const [oldest] = statements.keys();
+    if (statements.size >= capacity && oldest !== undefined) statements.delete(oldest);
+    statements.set(name, statement);
+    return statement;
+  };
+}
