@@ -97,6 +97,8 @@ export interface Dialect {
   rowsOf<T extends object>(list: readonly T[], columns: RowColumns<T>): RawBuilder<T>;
   /** The values as the text of a JSON array, which is always the same for the same values. */
   jsonOf(values: readonly RawBuilder<unknown>[]): RawBuilder<string>;
+  /** The values of all rows as the text of a JSON array, an aggregate; null for no rows on PostgreSQL. */
+  jsonOfAll(value: RawBuilder<unknown>): RawBuilder<string | null>;
   /** A JSON text as the left operand of `->` and `->>`. */
   asJson(text: RawBuilder<unknown>): RawBuilder<unknown>;
   /** Whether queries run in this process and block it. */
@@ -162,6 +164,7 @@ export const sqliteDialect: Dialect = {
   valuesOf: (list) => sql`json_each(${computed(list, jsonWithoutNul)})`,
   rowsOf: (list, columns) => sql`(select ${fieldsOf(columns)} from json_each(${jsonWithoutNul(list)}))`,
   jsonOf: (values) => sql`json_array(${sql.join(values)})`,
+  jsonOfAll: (value) => sql`json_group_array(${value})`,
   asJson: (text) => text,
   isInProcess: true,
   rowsPerInsert: 1,
@@ -226,6 +229,7 @@ export const postgresDialect: Dialect = {
   valuesOf: (list) => sql`(select u.value collate "C" as value from unnest(${list}::text[]) as u(value))`,
   rowsOf: (list, columns) => sql`(select * from json_to_recordset(${jsonWithoutNul(list)}::json) as t(${definitionsOf(columns)}))`,
   jsonOf: (values) => sql`json_build_array(${sql.join(values)})::text`,
+  jsonOfAll: (value) => sql`json_agg(${value})::text`,
   asJson: (text) => sql`(${text})::json`,
   isInProcess: false,
   rowsPerInsert: 64,

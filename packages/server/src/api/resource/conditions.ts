@@ -53,6 +53,19 @@ function uidBounds(lower: string, upper: string, { after, order }: Selection): B
   return [after.uid < lower ? from : sql<boolean>`uid > ${after.uid}`, to];
 }
 
+/**
+ * The selection of the same scanned rows, with its cursor as a bound of its range. Uids contain no character below `/`.
+ * @returns undefined if the cursor is outside of the range
+ */
+export function withCursorInRange(selection: Selection): Selection | undefined {
+  const { view, after, order } = selection;
+  const [range] = view.ranges;
+  if (order.column !== "uid" || after === undefined || range === undefined) return selection;
+  if (after.uid < range.lower || after.uid >= range.upper) return undefined;
+  const rest = order.descending ? { lower: range.lower, upper: after.uid } : { lower: `${after.uid}!`, upper: range.upper };
+  return { ...selection, after: undefined, view: { ...view, ranges: [rest] } };
+}
+
 /** A selection's rows in root outside of its ranges, after its cursor. They are few, and can be anywhere in the order. */
 export function rootCondition(selection: Selection): Bool | undefined {
   const { view, rootRows } = selection;

@@ -9,6 +9,7 @@ import { invalidArgument } from "../../lib/errors.ts";
 import { type Call, JsonText } from "../call/call.ts";
 import { listCapabilities } from "./conditions.ts";
 import { countRows, type ListSize, measureRows, type RowCount } from "./count-rows.ts";
+import { readCountedPage } from "./counted-page.ts";
 import type { Resource } from "./define.ts";
 import { type Order, parseOrderBy } from "./order-by.ts";
 import { type CutPage, cutPage } from "./page-bytes.ts";
@@ -64,10 +65,12 @@ export interface Plan {
   readonly count: RowCount;
 }
 
+type ShownRow = Pick<Row, "uid" | "body">;
+
 export interface ListOptions extends ListTerms {
   readonly pageTokens: PageTokens;
   /** Completes stored bodies with what is stored elsewhere: one text for each row, in the same order. */
-  readonly show?: ((rows: readonly Row[]) => Promise<readonly string[]>) | undefined;
+  readonly show?: ((rows: readonly ShownRow[]) => Promise<readonly string[]>) | undefined;
   /** SQL of the bytes of a completed body; without it, only bodies that are sent as stored can be measured. */
   readonly bytesOfRow?: RawBuilder<unknown> | undefined;
 }
@@ -103,23 +106,46 @@ export async function listPage(resource: Resource, request: ListRequest, call: C
 
   const planned = await plan?.({ ...wanted, view: whole }, call.db);
   const selection = planned === undefined ? wanted : { ...wanted, view: planned.view };
-  const count = planned?.count ?? (await countRows(selection, call.db));
-  const stored = await readRows(selection, count, call.db);
-  const { rows, hasMore } = show === undefined ? stored : await showRows(stored, show);
+  const { rows, last, total } = await readPage(selection, planned?.count, show, call);
   const skipped = (after?.skipped ?? 0) + skip;
-  const last = hasMore ? rows.at(-1) : undefined;
   return {
     uids: rows.map((row) => row.uid),
     bodies: rows.map((row) => row.body),
     nextPageToken: last === undefined ? "" : tokens.seal({ key: last.key, uid: last.uid, skipped }, binding(), call.now),
-    totalCount: count.total,
+    totalCount: total,
     skipped,
     measure: bytesOfRow && ((maxRows) => measureRows(selection, { maxRows, bytesOfRow }, call.db)),
   };
 }
 
+interface ReadPage {
+  readonly rows: readonly ShownRow[];
+  /** The last row, if there is another page. */
+  readonly last: Pick<Row, "key" | "uid"> | undefined;
+  readonly total: number | undefined;
+}
+
+/** @param planned by the resource's own counts; undefined for a resource without such */
+async function readPage(selection: Selection, planned: RowCount | undefined, show: ListOptions["show"], call: Call): Promise<ReadPage> {
+  const { db } = call;
+  const quick = planned === undefined ? await readCountedPage(selection, call) : undefined;
+  if (quick !== undefined) {
+    const { rows, hasMore } = await showRows(quick, show);
+    // Otherwise the page ends with a row whose key was not read.
+    if (rows.length === quick.rows.length) {
+      const uid = rows.at(-1)?.uid ?? "";
+      return { rows, last: hasMore ? { key: quick.lastKey(), uid } : undefined, total: quick.total };
+    }
+  }
+  const count = planned ?? (await countRows(selection, db));
+  const { rows, hasMore } = await showRows(await readRows(selection, count, db), show);
+  return { rows, last: hasMore ? rows.at(-1) : undefined, total: count.total };
+}
+
 /** Completed bodies are larger than stored ones, so the page may become shorter. */
-async function showRows({ rows, hasMore }: CutPage<Row>, show: NonNullable<ListOptions["show"]>): Promise<CutPage<Row>> {
+async function showRows<R extends ShownRow>(page: CutPage<R>, show: ListOptions["show"]): Promise<CutPage<R>> {
+  const { rows, hasMore } = page;
+  if (show === undefined) return page;
   const bodies = await show(rows);
   const shown = rows.map((row, i) => ({ ...row, body: bodies[i] as string }));
   const cut = cutPage(shown, shown.length, ({ body }) => Buffer.byteLength(body));

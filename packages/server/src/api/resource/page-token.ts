@@ -1,5 +1,5 @@
 /** Page tokens: sealed, bound to caller, filters and order, and valid for three days. They carry a key as position, never an offset. */
-import { createHash, createSecretKey, type KeyObject } from "node:crypto";
+import { createSecretKey, hash, type KeyObject } from "node:crypto";
 import { invalidArgument } from "../../lib/errors.ts";
 import { openBox, sealBox } from "../../lib/sealed-box.ts";
 import type { Call } from "../call/call.ts";
@@ -62,5 +62,5 @@ function malformed(): Error {
 }
 
 function digest(binding: string): Uint8Array {
-  return createHash("sha256").update(binding).digest();
+  return hash("sha256", binding, "buffer");
 }

@@ -19,7 +19,7 @@ export interface Row {
 }
 
 /** A row whose body is null if it is large. */
-interface FoundRow extends Omit<Row, "body"> {
+export interface FoundRow extends Omit<Row, "body"> {
   readonly body: string | null;
   readonly bytes: number;
 }
@@ -61,7 +61,7 @@ async function findRows(selection: Selection, count: RowCount, db: ReadDb): Prom
   return rows.reverse();
 }
 
-interface Window extends RowCount {
+export interface Window extends RowCount {
   readonly offset: number;
   readonly limit: number;
   /** Read from the end of the order. */
@@ -73,11 +73,16 @@ const FAR = 200;
 
 async function query(selection: Selection, window: Window, db: ReadDb): Promise<FoundRow[]> {
   const isSorted = await isCheaperToSort(selection, window, db);
+  return (await pageQuery(selection, window, isSorted, db.dialect).execute(db)).rows;
+}
+
+/** The query of a page by one of the two plans. */
+export function pageQuery(selection: Selection, window: Window, isSorted: boolean, dialect: Dialect): RawBuilder<FoundRow> {
+  if (isSorted) return withBodies(sortedPage(selection, window, dialect), selection, window);
   // A covering index has no bodies.
-  const isNear = !isSorted && window.offset < FAR && selection.view.index === undefined;
-  const page = isSorted ? sortedPage(selection, window, db.dialect) : scannedPage(selection, window, isNear, db.dialect);
-  const { rows } = await (isNear ? sql<FoundRow>`${page}` : withBodies(page, selection, window)).execute(db);
-  return rows;
+  const isNear = window.offset < FAR && selection.view.index === undefined;
+  const page = scannedPage(selection, window, isNear, dialect);
+  return isNear ? sql<FoundRow>`${page}` : withBodies(page, selection, window);
 }
 
 function withBodies(page: Sql, selection: Selection, window: Window): RawBuilder<FoundRow> {
@@ -101,10 +106,10 @@ function scannedPage(selection: Selection, window: Window, body: boolean, dialec
   // In any order but the uid's, the scan runs along the index of that order.
   const table = sql.table(selection.resource.table);
   const scanned = selection.order.column === "uid" ? source(selection, dialect) : table;
-  const merged = inRoot === undefined ? 0 : Math.min(window.rootRows, window.offset);
   const within = select(selection, scanned, scanCondition(selection, dialect), body);
+  if (inRoot === undefined) return sql`${within} ${cut(selection, window, window.offset, window.limit)}`;
+  const merged = Math.min(window.rootRows, window.offset);
   const found = sql`${within} ${cut(selection, window, window.offset - merged, window.limit + merged)}`;
-  if (inRoot === undefined) return found;
   return sql`with found as materialized (${found})
     select * from found union all ${select(selection, table, inRoot, body)} ${cut(selection, window, merged, window.limit)}`;
 }
@@ -140,10 +145,23 @@ const TOO_MANY_TO_SORT = 100_000;
  * Sorting costs all matching rows. Scanning costs the rows passed until the page is full: the rarer the matches, the more rows. In uid
  * order within one range the index of the uid serves both.
  */
-async function isCheaperToSort(selection: Selection, { total, effort = total, offset, limit }: Window, db: ReadDb): Promise<boolean> {
-  const { resource, order, view, isIndexed } = selection;
+async function isCheaperToSort(selection: Selection, window: Window, db: ReadDb): Promise<boolean> {
+  if (!mayBeSorted(selection, window)) return false;
+  return isSortCheaper(window, (await countOf(db, selection.resource.table, "/")).below);
+}
+
+function mayBeSorted({ order, view, isIndexed }: Selection, { total, effort = total }: Window): boolean {
   if (order.column === "uid" && view.ranges.length === 1 && view.conditions.length === 0) return false;
-  if (isIndexed || total === undefined || effort === undefined || effort > TOO_MANY_TO_SORT) return false;
-  const all = (await countOf(db, resource.table, "/")).below;
+  return !isIndexed && total !== undefined && effort !== undefined && effort <= TOO_MANY_TO_SORT;
+}
+
+/** @param all rows of the table */
+function isSortCheaper({ total = 0, effort = total, offset, limit }: Window, all: number): boolean {
   return effort < ((offset + limit) * all) / total;
+}
+
+/** Like isCheaperToSort for the first `limit` rows, where the sizes are known. */
+export function isFirstPageSorted(selection: Selection, total: number, all: number): boolean {
+  const window: Window = { total, rootRows: 0, offset: 0, limit: selection.limit + 1, backward: false };
+  return mayBeSorted(selection, window) && isSortCheaper(window, all);
 }

@@ -9,6 +9,17 @@ import type { Resource } from "./define.ts";
 export interface Condition {
   readonly seek: RawBuilder<boolean>;
   readonly test: RawBuilder<boolean>;
+  /** Set if statements with the condition can be prepared. */
+  readonly template?: ConditionTemplate | undefined;
+}
+
+/** Builds conditions that differ in one value, or not at all. */
+export interface ConditionTemplate {
+  /** The same for all conditions of the template, and for no other conditions. */
+  readonly name: string;
+  /** The value of this condition; undefined if all conditions of the template are equal. */
+  readonly value: string | undefined;
+  build(value: string): Condition;
 }
 
 /** The part of the tree that a list reads. */
@@ -144,7 +155,8 @@ export function onColumn(column: string, dialect: Dialect, build: (column: RawBu
 export const IS_IN_ROOT = sql<boolean>`length(uid) = 40`;
 
 function childOf(uid: string, dialect: Dialect): Condition {
-  return { seek: sql<boolean>`parent = ${uid}`, test: dialect.isChildOf(uid) };
+  const template = { name: "child", value: uid, build: (value: string) => childOf(value, dialect) };
+  return { seek: sql<boolean>`parent = ${uid}`, test: dialect.isChildOf(uid), template };
 }
 
 /** Each part already respects the caller's scopes, so the first part replaces the whole view. */

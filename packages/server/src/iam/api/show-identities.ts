@@ -7,19 +7,21 @@ import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.
 import type { IdentityJson } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { capabilitySet } from "../../access/capability-set.ts";
 import type { Call } from "../../api/call/call.ts";
+import { uidOfBody } from "../../api/resource/uid-of-body.ts";
 import { isInRoot, rootOf } from "../../lib/uid.ts";
 
 const LIST = capabilitySet([Capability.CAP_IAM_IDENTITY_LIST]);
 
 /** @returns one text for each body, in the same order */
-export async function showIdentities(bodies: readonly string[], call: Call): Promise<string[]> {
-  const identities = bodies.map((body) => JSON.parse(body) as IdentityJson & { uid: string });
-  const people = identities.map(({ uid }) => uid).filter(isInRoot);
-  const emails = people.length === 0 ? new Map<string, string>() : await emailsOf(people, call);
-  return bodies.map((body, index) => {
-    const identity = identities[index] as IdentityJson;
-    const email = emails.get(identity.uid ?? "");
-    return email === undefined || email === identity.email ? body : JSON.stringify({ ...identity, emailUnverified: email });
+export async function showIdentities(bodies: readonly string[], call: Call): Promise<readonly string[]> {
+  const people = bodies.map(uidOfBody).filter(isInRoot);
+  if (people.length === 0) return bodies;
+  const emails = await emailsOf(people, call);
+  return bodies.map((body) => {
+    const email = emails.get(uidOfBody(body));
+    if (email === undefined) return body;
+    const identity = JSON.parse(body) as IdentityJson;
+    return email === identity.email ? body : JSON.stringify({ ...identity, emailUnverified: email });
   });
 }
 

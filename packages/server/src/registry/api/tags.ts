@@ -77,7 +77,16 @@ function updatedFrom(time: string, dialect: Dialect): Condition {
 
 /** Plain tags, and tags that belong to no class but the shown ones. */
 function ofClasses(shown: number, dialect: Dialect): Condition {
+  const name = `class ${shown}`;
+  const known = CLASS_CONDITIONS.get(`${dialect.name} ${name}`);
+  if (known !== undefined) return known;
   const combinations = Array.from({ length: ALL_CLASSES + 1 }, (_, bits) => bits).filter((bits) => (bits & ~shown) === 0);
   const list = sql.join(combinations.map((bits) => sql.lit(bits)));
-  return onColumn("class", dialect, (column) => sql`${column} in (${list})`);
+  const { seek, test } = onColumn("class", dialect, (column) => sql`${column} in (${list})`);
+  const condition: Condition = { seek, test, template: { name, value: undefined, build: () => condition } };
+  CLASS_CONDITIONS.set(`${dialect.name} ${name}`, condition);
+  return condition;
 }
+
+/** One for each dialect and combination of classes. */
+const CLASS_CONDITIONS = new Map<string, Condition>();

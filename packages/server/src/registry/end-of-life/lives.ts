@@ -2,6 +2,8 @@
 import { create } from "@bufbuild/protobuf";
 import { type EndOfLife, EndOfLifeSchema, EndOfLife_State as State } from "@holt/api/gen/holt/v1/end_of_life_pb.ts";
 import { RepoSchema } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
+import { sql } from "kysely";
+import { prepare } from "../../db/prepared.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { dateFromTimestamp, millisecondsFromDuration, timestampFromDate } from "../../lib/clock.ts";
 import { messageFromJson } from "../../lib/proto-json.ts";
@@ -19,7 +21,9 @@ export interface Life {
 
 /** @param uids of tags or repos @returns by uid; repos and tags for which nothing is set have none */
 export async function livesOf(uids: readonly string[], { db, now }: { db: ReadDb; now: Date }): Promise<ReadonlyMap<string, Life>> {
-  const set = await readAll([...new Set([...uids, ...uids.map(parentOf)])], db);
+  const all = [...new Set([...uids, ...uids.map(parentOf)])];
+  // Most lists have no dates, and one look at the range of their uids costs less than one for each uid.
+  const set = (await hasAny(all, db)) ? await readAll(all, db) : NONE;
   const lives = new Map<string, Life>();
   if (set.size === 0) return lives;
   const grace = new Map<string, Promise<boolean>>();
@@ -38,6 +42,23 @@ export async function livesOf(uids: readonly string[], { db, now }: { db: ReadDb
 interface Stored {
   readonly endOfLife: EndOfLife;
   readonly isRepo: boolean;
+}
+
+const NONE: ReadonlyMap<string, Stored> = new Map();
+
+const firstInRange = prepare<{ first: string; last: string }, { uid: string }>((db, slot) => {
+  const first = (table: "tag_end_of_life" | "repo_end_of_life") =>
+    sql`select uid from (select uid from ${sql.table(table)} where uid >= ${slot("first")} and uid <= ${slot("last")} limit 1) as ${sql.table(table)}`;
+  return sql<{ uid: string }>`${first("tag_end_of_life")} union all ${first("repo_end_of_life")} limit 1`.compile(db);
+});
+
+/** Whether anything is stored between the first and the last of the uids. */
+async function hasAny(uids: readonly string[], db: ReadDb): Promise<boolean> {
+  const [first, last] = uids.reduce<readonly string[]>(
+    ([least = "", greatest = ""], uid) => [uid < least ? uid : least, uid > greatest ? uid : greatest],
+    [uids[0] ?? "", uids[0] ?? ""],
+  );
+  return (await firstInRange.first(db, { first: first ?? "", last: last ?? "" })) !== undefined;
 }
 
 async function readAll(uids: readonly string[], db: ReadDb): Promise<ReadonlyMap<string, Stored>> {

@@ -1,0 +1,196 @@
+/**
+ * Reads the first rows of a list and their total in one prepared statement, for the lists that clients read most: whole groups
+ * whose rows are counted. The plan follows the sizes that an earlier call found, because both plans find the same rows.
+ */
+import { sql } from "kysely";
+import { prepareEach, type SlotOf } from "../../db/prepared.ts";
+import type { ReadDb } from "../../db/store.ts";
+import { Lru } from "../../lib/lru.ts";
+import type { Call } from "../call/call.ts";
+import { withCursorInRange } from "./conditions.ts";
+import { isFirstPageSorted, pageQuery } from "./read-rows.ts";
+import type { Selection } from "./selection.ts";
+import { uidOfBody } from "./uid-of-body.ts";
+
+/** Rows of a page, in order. */
+export interface CountedPage {
+  readonly rows: readonly { readonly uid: string; readonly body: string }[];
+  readonly hasMore: boolean;
+  /** Value of the order's column in the last row. */
+  lastKey(): string;
+  readonly total: number;
+}
+
+/** @returns undefined if the page needs more than one statement */
+export async function readCountedPage(selection: Selection, call: Moment): Promise<CountedPage | undefined> {
+  if (!isSimple(selection)) return undefined;
+  const { db } = call;
+  const isSorted = await isSortedBySizes(selection, call);
+  const form = { selection, isSorted };
+  if (!isSorted && selection.after !== undefined && withCursorInRange(selection) === undefined) return undefined;
+  const row = await pageStatement(form).first(db, valuesOf(form));
+  if (row === undefined) return undefined;
+  remember(selection, { total: row.total, all: row.all }, call);
+  const total = row.total + themselves(selection);
+  // Large bodies count towards the bytes of the page.
+  if (row.small < row.found) return undefined;
+  const bodies = row.bodies === null ? [] : row.bodies.split(SEPARATOR);
+  const hasMore = bodies.length > selection.limit;
+  if (hasMore) bodies.pop();
+  const rows = bodies.map((body) => ({ uid: uidOfBody(body), body }));
+  return { rows, hasMore, lastKey: () => JSON.parse(row.keys ?? "[]")[rows.length - 1], total };
+}
+
+type Moment = Pick<Call, "db" | "now">;
+
+/** JSON texts contain no control characters. */
+const SEPARATOR = "\n";
+
+function isSimple({ resource, view, rootRows, skip }: Selection): boolean {
+  return (
+    view.counted !== undefined &&
+    view.counted.groups.length === 1 &&
+    view.ranges.length === 1 &&
+    view.index === undefined &&
+    view.conditions.every(({ template }) => template !== undefined) &&
+    rootRows === undefined &&
+    skip === 0 &&
+    resource.schema.fields[0]?.name === "uid"
+  );
+}
+
+/** A group is in its own scope; rows of other resources never have a group's uid. */
+function themselves({ resource, view }: Selection): number {
+  return view.counted?.itself && resource.table === "group" ? view.counted.groups.length : 0;
+}
+
+interface Sizes {
+  /** By the maintained counts. */
+  readonly total: number;
+  /** Rows of the table. */
+  readonly all: number;
+}
+
+/** Sizes of lists by store. They choose a plan and are never answered. */
+const sizesOf = new WeakMap<ReadDb, Lru<string, Sizes & { readonly readAt: number }>>();
+const MAX_SIZES = 2000;
+const SIZES_MS = 10_000;
+
+async function isSortedBySizes(selection: Selection, call: Moment): Promise<boolean> {
+  const known = sizesOf.get(call.db)?.get(nameOfSizes(selection));
+  const isRecent = known !== undefined && call.now.getTime() - known.readAt < SIZES_MS;
+  const { total, all } = isRecent ? known : await readSizes(selection, call);
+  return isFirstPageSorted(selection, total + themselves(selection), all);
+}
+
+async function readSizes(selection: Selection, call: Moment): Promise<Sizes> {
+  const sizes = (await sizesStatement(selection).first(call.db, countValuesOf(selection))) ?? { total: 0, all: 0 };
+  remember(selection, sizes, call);
+  return sizes;
+}
+
+function remember(selection: Selection, sizes: Sizes, { db, now }: Moment): void {
+  const known = sizesOf.get(db) ?? new Lru(MAX_SIZES);
+  sizesOf.set(db, known);
+  known.set(nameOfSizes(selection), { ...sizes, readAt: now.getTime() });
+}
+
+function nameOfSizes({ resource, counted, view }: Selection): string {
+  return `${resource.table} ${counted} ${view.counted?.direct} ${view.counted?.groups[0]}`;
+}
+
+/** Forms are few: resources, orders, conditions of their lists. */
+const MAX_FORMS = 500;
+
+interface PageForm {
+  readonly selection: Selection;
+  readonly isSorted: boolean;
+}
+
+/** The values of a form, by the names of its slots. */
+interface PageValues extends CountValues {
+  readonly lower: string;
+  readonly upper: string;
+  readonly afterKey: string;
+  readonly afterUid: string;
+  /** Rows to find: those of the page and one more. */
+  readonly limit: number;
+  /** The value of the condition at this place. */
+  readonly [condition: `condition${number}`]: string;
+}
+
+interface CountValues {
+  readonly group: string;
+  readonly kind: string;
+  readonly table: string;
+}
+
+interface PageRow extends Sizes {
+  readonly bodies: string | null;
+  readonly found: number;
+  /** Rows with small bodies. */
+  readonly small: number;
+  /** Values of the order's column, as a JSON array. */
+  readonly keys: string | null;
+}
+
+function nameOfForm({ selection, isSorted }: PageForm): string {
+  const { resource, view, order, after } = selection;
+  const conditions = view.conditions.map(({ template }) => template?.name);
+  const flags = [isSorted, order.descending, after === undefined, view.isWithinRanges, view.counted?.direct];
+  return [resource.table, resource.hasDeleteTime, order.column, ...flags, ...conditions].join(" ");
+}
+
+/** Rows keep their order in the aggregates, because the subquery is sorted and limited. */
+const pageStatement = prepareEach<PageForm, PageValues, PageRow>(
+  (form) => (db, slot) => {
+    const selection = slotted(form, slot);
+    const window = { total: undefined, rootRows: 0, offset: 0, limit: slot("limit"), backward: false };
+    const page = pageQuery(selection, window, form.isSorted, db.dialect);
+    const listed = form.isSorted ? sql`${page} limit ${slot("limit")}` : page;
+    const bigint = (count: unknown) => sql`cast(${count} as bigint)`;
+    return sql<PageRow>`select string_agg(listed.body, ${SEPARATOR}) as bodies, ${db.dialect.jsonOfAll(sql.ref("listed.key"))} as keys,
+      ${bigint(sql`count(*)`)} as found, ${bigint(sql`count(listed.body)`)} as small, ${sizes(selection, slot)}
+      from (${listed}) as listed`.compile(db);
+  },
+  nameOfForm,
+  MAX_FORMS,
+);
+
+const sizesStatement = prepareEach<Selection, CountValues, Sizes>(
+  (selection) => (db, slot) => sql<Sizes>`select ${sizes(selection, slot)}`.compile(db),
+  ({ view }) => `${view.counted?.direct}`,
+  MAX_FORMS,
+);
+
+function sizes({ view }: Selection, slot: SlotOf<CountValues>) {
+  const sum = (column: string, group: unknown, kind: string) =>
+    sql`(select cast(coalesce(sum(${sql.ref(column)}), 0) as bigint) from resource_count where group_uid = ${group} and kind = ${kind})`;
+  const total = sum(view.counted?.direct ? "direct" : "below", slot("group"), slot("kind"));
+  return sql`${total} as total, ${sum("below", "/", slot("table"))} as "all"`;
+}
+
+/** The selection with slots in place of its values. */
+function slotted({ selection, isSorted }: PageForm, slot: SlotOf<PageValues>): Selection {
+  const { view, after, order } = selection;
+  const conditions = view.conditions.map(({ template }, i) => template!.build(slot(`condition${i}`)));
+  const isInRange = !isSorted && order.column === "uid";
+  return {
+    ...selection,
+    view: { ...view, conditions, ranges: [{ lower: slot("lower"), upper: slot("upper") }] },
+    after: after === undefined || isInRange ? undefined : { key: slot("afterKey"), uid: slot("afterUid"), skipped: 0 },
+  };
+}
+
+function valuesOf({ selection, isSorted }: PageForm): PageValues {
+  const moved = isSorted ? selection : (withCursorInRange(selection) ?? selection);
+  const { view, after, limit } = moved;
+  const { lower = "", upper = "" } = view.ranges[0] ?? {};
+  const conditions = view.conditions.map(({ template }, i) => [`condition${i}`, template?.value ?? ""]);
+  const cursor = { afterKey: after?.key ?? "", afterUid: after?.uid ?? "" };
+  return { ...Object.fromEntries(conditions), ...countValuesOf(selection), ...cursor, lower, upper, limit: limit + 1 };
+}
+
+function countValuesOf({ resource, counted, view }: Selection): CountValues {
+  return { group: view.counted?.groups[0] ?? "", kind: counted, table: resource.table };
+}
