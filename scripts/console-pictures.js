@@ -1,22 +1,24 @@
 // Makes the pictures of docs/console.md anew: starts a server, fills the demonstration organization, and photographs
-// screens with the Chromium of the tests.
+// each screen with the Chromium of the tests.
 //
 //   npm run pictures
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { freePort } from "../packages/server/test/harness/free-port.ts";
 import { launchChromium } from "../packages/server/test/harness/sign-in/chromium.ts";
+import { fillTheRest, pictures } from "./console-screens.js";
+import { createApi } from "./demo/api.js";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const target = join(root, "docs/images");
 const program = join(root, "packages/server/bin/holtd.js");
 /** Small files: the repository keeps each version. */
-const JPEG = { type: "jpeg", quality: 60 };
+const IMAGE = { format: "webp", quality: 50 };
 const SIZE = { width: 1120, height: 640 };
 
 const dataDir = await mkdtemp(join(tmpdir(), "holt-pictures-"));
@@ -34,7 +36,9 @@ try {
   await page.goto(run(program, "token", "--link").match(/http\S+/)[0]);
   await page.getByRole("link", { name: "demo", exact: true }).click();
   await page.getByRole("heading", { name: "demo" }).waitFor();
-  await photograph(page, page.url());
+  const home = page.url();
+  await fillTheRest(createApi(baseUrl, run(program, "token").trim()), new URL(home).pathname.split("/")[2]);
+  await photograph(page, home);
 } finally {
   await chromium?.close();
   const ended = once(server, "exit");
@@ -55,63 +59,18 @@ async function printed(child, pattern) {
 
 async function photograph(page, home) {
   await mkdir(target, { recursive: true });
+  const devtools = await page.context().newCDPSession(page);
   const open = (path) => page.goto(`${home}${path}`);
-  const save = async (name) => {
-    await page.waitForLoadState("networkidle");
-    await page.screenshot({ ...JPEG, path: join(target, `console-${name}.jpg`) });
+  const follow = async (path, name) => {
+    await open(path);
+    await page.getByRole("main").getByRole("link", { name, exact: true }).first().click();
   };
-  await page.getByText("created").first().waitFor();
-  await save("home");
-
-  await open("/groups");
-  await page.getByRole("treeitem").getByText("web-shop").waitFor();
-  await save("groups");
-
-  await open("/new-identity?kind=gitlab");
-  await page.getByLabel("Project").fill("acme/shop");
-  await page.evaluate("scrollTo(0, 0)");
-  await save("wizard");
-
-  await open("/identities");
-  await page.getByRole("link", { name: "gitlab-ci" }).click();
-  await page.getByRole("tab", { name: "Roles" }).click();
-  await page.getByRole("link", { name: "Why may it do something" }).click();
-  const identity = await page.getByLabel("Identity").inputValue();
-  await page.getByLabel("Where").fill(identity.slice(0, identity.lastIndexOf("/")));
-  await page.getByRole("combobox", { name: "Capability" }).fill("repo.list");
-  await page.getByRole("option", { name: "repo.list" }).first().click();
-  await page.getByText("Allowed", { exact: true }).waitFor();
-  await save("explain");
-
-  await open("/subscriptions");
-  await page.getByRole("row", { name: /hooks/ }).getByRole("link").first().click();
-  await page
-    .getByRole("row", { name: /created/ })
-    .first()
-    .waitFor();
-  await save("webhook");
-
-  await open("/repositories");
-  await page.getByRole("link", { name: "storefront" }).click();
-  await page.getByRole("link", { name: "Contents of 1.0" }).click();
-  await page.getByRole("tab", { name: "Vulnerabilities" }).click();
-  await page
-    .getByRole("row", { name: /openssl/ })
-    .first()
-    .waitFor();
-  await save("image");
-
-  await open("/libraries");
-  await page.getByRole("link", { name: "ledger-client" }).click();
-  await page.getByRole("row", { name: /loses bookings/ }).waitFor();
-  await save("library");
-
-  await open("/advisories");
-  await page
-    .getByRole("row", { name: /zlib.*1 event/ })
-    .getByRole("link")
-    .click();
-  await page.getByRole("button", { name: "Approve" }).click();
-  await page.getByRole("dialog").getByText("fixed").first().waitFor();
-  await save("review");
+  for (const [name, visit] of Object.entries(pictures)) {
+    await visit({ page, open, follow });
+    await page.locator("main h1").first().waitFor();
+    await page.waitForLoadState("networkidle");
+    await page.getByLabel("Loading").first().waitFor({ state: "detached" });
+    const { data } = await devtools.send("Page.captureScreenshot", IMAGE);
+    await writeFile(join(target, `console-${name}.webp`), Buffer.from(data, "base64"));
+  }
 }

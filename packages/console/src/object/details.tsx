@@ -8,7 +8,7 @@ export function Details({ rows }: { readonly rows: readonly (readonly [title: st
       <Table.Tbody>
         {rows.map(([title, value]) => (
           <Table.Tr key={title}>
-            <Table.Th scope="row" w="10rem">
+            <Table.Th scope="row" w="10rem" style={{ overflowWrap: "anywhere" }}>
               {title}
             </Table.Th>
             <Table.Td style={{ overflowWrap: "anywhere" }}>{value}</Table.Td>

@@ -29,7 +29,7 @@ export function manualSources(
   const textOf = (name: string) => files.read(`${name}.md`).toString("utf8");
   const titles = new Map(pages.map((name) => [name, titleOf(textOf(name))]));
   const page = (name: string) => () => createStaticAsset("text/html; charset=utf-8", Buffer.from(pageOf(name, textOf(name), titles)));
-  const images = files.list("images").filter((file) => extname(file) === ".jpg");
+  const images = files.list("images").filter((file) => extname(file) === ".webp");
   const [first] = pages;
   if (first === undefined) return new Map();
   return new Map([
@@ -37,7 +37,7 @@ export function manualSources(
     [MANUAL_PATH, page(first)],
     ...pages.map((name) => [`${MANUAL_PATH}/${name}`, page(name)] as const),
     ...images.map(
-      (file) => [`${MANUAL_PATH}/images/${file}`, () => createStaticAsset("image/jpeg", files.read(`images/${file}`))] as const,
+      (file) => [`${MANUAL_PATH}/images/${file}`, () => createStaticAsset("image/webp", files.read(`images/${file}`))] as const,
     ),
   ]);
 }
