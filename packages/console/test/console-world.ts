@@ -155,15 +155,17 @@ function isDrawnIn(colorScheme: "light" | "dark"): string {
 export interface AxeScope {
   /** Selector of the part of the page to check; all of it by default. */
   readonly within?: string | undefined;
+  /** Selectors of parts to leave out. */
+  readonly without?: readonly string[] | undefined;
   /** All rules by default. */
   readonly rules?: readonly string[] | undefined;
 }
 
 /** Asserts that axe-core finds nothing, in the colors and at the width that the page has. */
-export async function assertNoFindings(page: Page, { within, rules }: AxeScope = {}): Promise<void> {
+export async function assertNoFindings(page: Page, { within, without = [], rules }: AxeScope = {}): Promise<void> {
   // As a function of the debugger: the content security policy admits no other script.
   if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(AXE);
-  const scope = within === undefined ? "document" : JSON.stringify(within);
+  const scope = JSON.stringify({ ...(within !== undefined && { include: [[within]] }), exclude: without.map((selector) => [selector]) });
   const options = { resultTypes: ["violations"], ...(rules === undefined ? {} : { runOnly: rules }) };
   const found = await page.evaluate<{ id: string; nodes: { html: string; failureSummary: string }[] }[]>(
     `axe.run(${scope}, ${JSON.stringify(options)}).then((result) => result.violations)`,

@@ -14,7 +14,7 @@ import type { Page } from "playwright-core";
 import { launchChromium } from "../../server/test/harness/sign-in/chromium.ts";
 import { type SignInWorld, startSignInWorld } from "../../server/test/harness/sign-in/sign-in-world.ts";
 import { assertFitsPhone, assertNoFindings, buildConsole, drawIn, signInByLink, type WatchedPage, watchPage } from "./console-world.ts";
-import { addAddresses, countRequests, linksOn, missedByTab, openersOf, routesOf, settled, unreachable } from "./screen-walk.ts";
+import { addAddresses, countRequests, goTo, linksOn, missedByTab, openersOf, routesOf, settled, unreachable } from "./screen-walk.ts";
 
 const chromium = await launchChromium();
 const skip = chromium === undefined ? "Chromium does not start on this machine" : false;
@@ -30,6 +30,8 @@ const ON_EACH_LIST = /^(Export|Saved filters|[a-z.]+\.[a-z_.]+\.v1)$/;
 function groupOf(name: string): string {
   return name.endsWith(".v1") ? "event" : name;
 }
+/** The same on each screen of an organization; checked on Home, with their menus. */
+const FRAME = ["header", "nav"];
 /** The frame of all objects has these tabs; they are checked on the first of them. */
 const ON_EACH_OBJECT = new Set(["Access", "Call"]);
 
@@ -58,6 +60,8 @@ describe("every screen of the console", { skip }, () => {
     page = watched.page;
     requests = countRequests(page);
     await signInByLink(page, world);
+    // The document of all tests.
+    await page.goto(start);
     routes = await routesOf(page);
   });
   after(async () => {
@@ -73,7 +77,7 @@ describe("every screen of the console", { skip }, () => {
     test(`axe-core finds nothing on ${route}, its tabs and dialogs, and the keyboard reaches all of it`, async () => {
       const address = addresses.get(route);
       assert.ok(address, `no link leads to ${route}`);
-      await page.goto(address);
+      await goTo(page, address);
       await checkState("main");
       for (const tab of (await page.getByRole("main").getByRole("tab").all()).slice(1)) {
         const title = (await tab.textContent()) ?? "";
@@ -88,6 +92,7 @@ describe("every screen of the console", { skip }, () => {
   test("axe-core finds nothing in the menus of the header and in the command palette, and the keyboard reaches all of them", async () => {
     await page.goto(addresses.get("/$organization") ?? "");
     await settled(page, requests);
+    await checkColors(undefined, []);
     await checkPopups("header");
     await page.keyboard.press("Control+K");
     await page.getByPlaceholder("Find a screen").fill("storef");
@@ -101,7 +106,7 @@ describe("every screen of the console", { skip }, () => {
     await page.setViewportSize({ width: 360, height: 740 });
     await page.getByRole("button", { name: "Navigation" }).press("Enter");
     await page.getByRole("navigation", { name: "Screens" }).waitFor();
-    await checkColors(undefined);
+    await checkColors(undefined, []);
     assert.deepEqual(await missedByTab(page, "body"), []);
     await page.setViewportSize({ width: 1280, height: 720 });
     watched.assertNoErrors();
@@ -113,15 +118,16 @@ describe("every screen of the console", { skip }, () => {
     await settled(page, requests);
     addAddresses(addresses, { base: `${world.baseUrl}/console`, routes, links: await linksOn(page) });
     await checkColors(isFirst ? undefined : within);
-    await assertFitsPhone(page, isFirst ? () => assertNoFindings(page) : undefined);
+    await assertFitsPhone(page, isFirst ? () => assertNoFindings(page, { without: FRAME }) : undefined);
     await checkChoices();
     await checkPopups(within);
   }
 
-  async function checkColors(within: string | undefined): Promise<void> {
-    await assertNoFindings(page, { within });
+  async function checkColors(within: string | undefined, without: readonly string[] = FRAME): Promise<void> {
+    const scope = { within, without };
+    await assertNoFindings(page, scope);
     await drawIn(page, "dark");
-    await assertNoFindings(page, { within, rules: ["color-contrast"] });
+    await assertNoFindings(page, { ...scope, rules: ["color-contrast"] });
     await drawIn(page, "light");
     assert.deepEqual(await unreachable(page), [], page.url());
   }
@@ -150,7 +156,7 @@ describe("every screen of the console", { skip }, () => {
       await settled(page, requests);
       if ((await page.locator(`${POPUP}:visible`).count()) > 0) await checkPopup();
       if (page.url() !== address) {
-        await page.goto(address);
+        await goTo(page, address);
         await settled(page, requests);
       }
     }

@@ -8,6 +8,13 @@ export async function routesOf(page: Page): Promise<string[]> {
   return [...new Set(paths.map(withoutSlash))];
 }
 
+/** Leads to an address of the console as a link does, without a new document. Input that is not saved is discarded. */
+export async function goTo(page: Page, address: string): Promise<void> {
+  const { pathname, search } = new URL(address);
+  await page.evaluate(`__TSR_ROUTER__.history.push(${JSON.stringify(pathname + search)}, undefined, { ignoreBlocker: true })`);
+  await page.waitForURL(address);
+}
+
 /** Requests of the page that have no answer yet. */
 export function countRequests(page: Page): () => number {
   const open = new Set<unknown>();
