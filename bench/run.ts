@@ -5,6 +5,7 @@
 import { cpus } from "node:os";
 import { parseArgs } from "node:util";
 import { advisoryParts } from "./advisories/parts.ts";
+import { consoleParts } from "./console/parts.ts";
 import type { StoreName } from "./data/stores.ts";
 import { eventParts } from "./events/parts.ts";
 import { fleetParts } from "./fleet/fleet.ts";
@@ -52,6 +53,7 @@ const parts: Readonly<Record<string, (store: StoreName) => Promise<Line[]>>> = {
   ...advisoryParts,
   ...libraryParts,
   ...peerParts,
+  ...consoleParts,
 };
 /** Names that select several parts. */
 const groups: Readonly<Record<string, readonly string[]>> = {

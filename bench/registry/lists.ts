@@ -4,7 +4,7 @@ import { digestOf } from "../../packages/server/test/harness/registry/registry-c
 import { compare } from "../compare.ts";
 import { bootstrapDatabase, insertAll, openSink, type Target } from "../data/fill.ts";
 import { countsOf, groupRows, planRows, type Row, randomName } from "../data/rows.ts";
-import { openDataset, type StoreName } from "../data/stores.ts";
+import { type Filled, openDataset, type StoreName } from "../data/stores.ts";
 import { compareRest } from "../limit/compare.ts";
 import { listPlan, type Rows, rowsByName } from "../limit/plans.ts";
 import { type Line, latencyLine } from "../report.ts";
@@ -16,18 +16,24 @@ const LIMIT_MS = { sqlite: 15, postgres: 30 };
 const TARGETS = { limit: { sqlite: 0.6, postgres: 0.5 }, bare: 0.2 };
 const PAGE_SIZE = 50;
 
-interface Contents {
+export interface Contents {
   readonly organization: string;
   readonly repo: string;
   readonly repos: number;
   readonly tags: number;
 }
 
-export async function registryLists(store: StoreName): Promise<Line[]> {
+/** A registry with one repository per row, and a fifth as many groups. */
+export function openRegistry(store: StoreName): Promise<Filled<Contents>> {
   const repos = scale.rows;
-  const tags = repos / 10;
   const sources = ["bench/data/rows.ts", "bench/registry/rows.ts", "bench/registry/lists.ts"];
-  const filled = await openDataset(store, { key: `repos_${repos}`, sources, fill: (target) => fill(target, repos, tags) });
+  return openDataset(store, { key: `repos_${repos}`, sources, fill: (target) => fill(target, repos, repos / 10) });
+}
+
+export async function registryLists(store: StoreName): Promise<Line[]> {
+  const { rows: repos } = scale;
+  const tags = repos / 10;
+  const filled = await openRegistry(store);
   await using cleanUp = new AsyncDisposableStack();
   const holt = await serveFilled(filled);
   cleanUp.use(holt.server);

@@ -1,7 +1,7 @@
 /** The table of a list. Rows outside of the window are not in the page; arrow keys move between rows and Enter opens one. */
 import { Table, UnstyledButton } from "@mantine/core";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, type ReactNode, useEffect, useRef } from "react";
+import { type KeyboardEvent, type ReactNode, useCallback, useEffect, useRef } from "react";
 import type { Column } from "./columns.ts";
 import classes from "./rows.module.css";
 
@@ -25,11 +25,13 @@ const ROWS_AHEAD = 30;
 export function Rows<Item>(props: RowsProps<Item>) {
   const { title, items, total, columns, keyOf, onOpen, orderBy, onOrder, hasMore, onMore } = props;
   const scroller = useRef<HTMLDivElement>(null);
+  // The virtualizer measures all rows again if this function changes.
+  const getItemKey = useCallback((index: number) => keyOf(items[index] as Item), [items, keyOf]);
   const rows = useVirtualizer({
     count: items.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW_HEIGHT,
-    getItemKey: (index) => keyOf(items[index] as Item),
+    getItemKey,
     overscan: 12,
   });
   const visible = rows.getVirtualItems();

@@ -4,7 +4,7 @@ import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { Group as Row, Stack, Text, Title } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, useRef, useState } from "react";
+import { type KeyboardEvent, useCallback, useRef, useState } from "react";
 import { ErrorAlert } from "../frame/error-alert.tsx";
 import { screenPath, useOrganization } from "../frame/organization.ts";
 import { ScreenLink } from "../frame/screen-link.tsx";
@@ -43,11 +43,13 @@ function Rows({ tree }: { readonly tree: Tree }) {
   const [focused, setFocused] = useState(0);
   const organization = useOrganization();
   const navigate = useNavigate();
+  // The virtualizer measures all rows again if this function changes.
+  const getItemKey = useCallback((index: number) => rows[index]?.key ?? index, [rows]);
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW_HEIGHT,
-    getItemKey: (index) => rows[index]?.key ?? index,
+    getItemKey,
     overscan: 12,
   });
   const current = Math.min(focused, rows.length - 1);
@@ -71,14 +73,16 @@ function Rows({ tree }: { readonly tree: Tree }) {
     const row = rows[index];
     if (row === undefined || event.target !== event.currentTarget) return;
     const isGroup = row.kind === "group";
-    const parent = rows.slice(0, index).findLastIndex(({ depth }) => depth < row.depth);
     const actions: Record<string, () => void> = {
       ArrowDown: () => focus(index + 1),
       ArrowUp: () => focus(index - 1),
       Home: () => focus(0),
       End: () => focus(rows.length - 1),
       ArrowRight: () => (isGroup && !row.isOpen ? tree.toggle(row.group.uid) : focus(index + 1)),
-      ArrowLeft: () => (isGroup && row.isOpen ? tree.toggle(row.group.uid) : focus(parent)),
+      ArrowLeft: () =>
+        isGroup && row.isOpen
+          ? tree.toggle(row.group.uid)
+          : focus(rows.findLastIndex(({ depth }, each) => each < index && depth < row.depth)),
       Enter: () => {
         if (row.kind === "more") tree.loadMore(row);
         if (isGroup) void navigate({ to: screenPath(organization, "/group", row.group.uid), search: {} });
