@@ -9,7 +9,7 @@ import { scale } from "./scale.ts";
 
 export interface Contender {
   readonly pid: number;
-  readonly load: Omit<LoadSpec, "warmUpMs" | "durationMs">;
+  readonly load: Omit<LoadSpec, keyof typeof scale.round>;
 }
 
 export interface Figures extends LoadResult {
@@ -26,16 +26,15 @@ export async function compare(kind: "http1" | "grpc", contenders: readonly Conte
   }
   return contenders.map((_, i) => {
     const medianOf = (key: keyof Figures) => median(rounds.map((figures) => figures[i]![key]));
-    return { perSecond: medianOf("perSecond"), p50: medianOf("p50"), p99: medianOf("p99"), cpuUs: medianOf("cpuUs") };
+    const [responses, perSecond] = [medianOf("responses"), medianOf("perSecond")];
+    return { responses, perSecond, p50: medianOf("p50"), p99: medianOf("p99"), cpuUs: medianOf("cpuUs") };
   });
 }
 
 async function measureOnce(kind: "http1" | "grpc", { pid, load }: Contender): Promise<Figures> {
-  const { warmUpMs, durationMs } = scale;
   let before = Number.NaN;
-  const result = await makeLoad(kind, { ...load, warmUpMs, durationMs }, () => {
+  const result = await makeLoad(kind, { ...load, ...scale.round }, () => {
     before = cpuSeconds(pid);
   });
-  const responses = (result.perSecond * durationMs) / 1000;
-  return { ...result, cpuUs: ((cpuSeconds(pid) - before) / responses) * 1e6 };
+  return { ...result, cpuUs: ((cpuSeconds(pid) - before) / result.responses) * 1e6 };
 }

@@ -6,6 +6,7 @@ import { cpus } from "node:os";
 import { parseArgs } from "node:util";
 import { advisoryParts } from "./advisories/parts.ts";
 import { consoleParts } from "./console/parts.ts";
+import { auditLists } from "./audit/lists.ts";
 import type { StoreName } from "./data/stores.ts";
 import { eventParts } from "./events/parts.ts";
 import { fleetParts } from "./fleet/fleet.ts";
@@ -48,6 +49,7 @@ const parts: Readonly<Record<string, (store: StoreName) => Promise<Line[]>>> = {
   import: importAdvisories,
   fleet: fleetParts,
   growth,
+  "audit-lists": auditLists,
   ...registryParts,
   ...eventParts,
   ...advisoryParts,
@@ -61,6 +63,8 @@ const groups: Readonly<Record<string, readonly string[]>> = {
   events: Object.keys(eventParts),
   advisories: Object.keys(advisoryParts),
   libraries: Object.keys(libraryParts),
+  /** The sizes of data that the console and the audit log must bear. */
+  scale: ["registry-lists", "audit-lists"],
   peers: [...Object.keys(peerParts), ...PEER_REGISTRY_PARTS],
 };
 

@@ -8,8 +8,12 @@ export const scale = {
   /** Number of identities in the small database, which serves as the comparison. */
   fewRows: Math.min(1000, rows),
   rounds: Number(process.env.BENCH_ROUNDS ?? 3),
-  durationMs: Number(process.env.BENCH_SECONDS ?? 4) * 1000,
-  warmUpMs: Number(process.env.BENCH_WARM_UP ?? 1.5) * 1000,
+  /** The length of a round. */
+  round: {
+    durationMs: Number(process.env.BENCH_SECONDS ?? 4) * 1000,
+    warmUpMs: Number(process.env.BENCH_WARM_UP ?? 1.5) * 1000,
+    calls: process.env.BENCH_CALLS === undefined ? undefined : Number(process.env.BENCH_CALLS),
+  },
   /** Concurrent connections of a load generator. */
   connections: 32,
 };

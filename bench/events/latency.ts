@@ -20,7 +20,7 @@ export async function deliveryLatency(store: StoreName): Promise<Line[]> {
   // The creation of each subscription is an event, too.
   await sink.untilQuiet();
   await sink.reset();
-  const events = Math.ceil((scale.rounds * scale.durationMs) / INTERVAL_MS);
+  const events = Math.ceil((scale.rounds * scale.round.durationMs) / INTERVAL_MS);
   for (let i = 0; i < events; i++) {
     await holt.make(`/iam/v2/groups/${group}`, { name: `made-${i}` });
     await sleep(INTERVAL_MS);

@@ -96,7 +96,7 @@ function requestTo({ port, token }: HoltServer, method: string, path: string, gi
 
 /** Loads all servers at the same time with as many connections in total, whatever their number. */
 async function measure({ servers, client }: Fleet, requestsOf: Requests): Promise<Cost> {
-  const { durationMs } = scale;
+  const { durationMs } = scale.round;
   const connections = Math.ceil(scale.connections / servers.length);
   const specs = await Promise.all(
     servers.map(async (server) => ({ port: server.port, connections, requests: await requestsOf(server), warmUpMs: 0, durationMs })),

@@ -11,7 +11,8 @@ import { emptyTarget } from "./target.ts";
 
 const PROGRAM = join(import.meta.dirname, "../../packages/server/bin/holtd.js");
 const RECORDS = Number(process.env.BENCH_IMPORT_RECORDS ?? 100_000);
-const MIN_PER_SECOND = 5000;
+/** New advisories come with four events each, which vulnerabilities do not have. */
+const MIN_PER_SECOND = { advisories: 8000, vulnerabilities: 5000 };
 
 export async function importAdvisories(store: StoreName): Promise<Line[]> {
   await mkdir(folder, { recursive: true });
@@ -25,7 +26,7 @@ export async function importAdvisories(store: StoreName): Promise<Line[]> {
     ["vulnerabilities", "new"],
   ] as const) {
     const perSecond = RECORDS / (await secondsOf(["import", kind, archive], empty.env));
-    const target = { target: `≥ ${MIN_PER_SECOND}/s`, holds: perSecond >= MIN_PER_SECOND };
+    const target = { target: `≥ ${MIN_PER_SECOND[kind]}/s`, holds: perSecond >= MIN_PER_SECOND[kind] };
     const hasTarget = state === "new" && store === "sqlite";
     lines.push({ measured: `Import of ${RECORDS} ${state} ${kind}`, store, figure: `${short(perSecond)}/s`, ...(hasTarget && target) });
   }

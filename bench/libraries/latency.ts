@@ -2,12 +2,11 @@
 import { compare } from "../compare.ts";
 import { type Line, short } from "../report.ts";
 import type { Served } from "../servers.ts";
-import type { Contents } from "./catalogue.ts";
 
 /** @param limitMs target for the 99th percentile; undefined if there is none */
 export async function latency(
   measured: string,
-  { name, server }: Served<Contents>,
+  { name, server }: Pick<Served<unknown>, "name" | "server">,
   requests: readonly string[],
   limitMs: number | undefined,
 ): Promise<Line> {

@@ -24,7 +24,7 @@ interface Comparison {
   readonly holt: Pick<Served<unknown>, "name" | "server">;
   readonly plan: LimitPlan;
   readonly targets: LimitTargets;
-  readonly load: Omit<LoadSpec, "warmUpMs" | "durationMs" | "port">;
+  readonly load: Omit<LoadSpec, keyof typeof scale.round | "port">;
   /** Fails if the limit server's answer has another length, as a wrong answer would have. */
   readonly isExact?: boolean;
 }

@@ -7,6 +7,8 @@ export interface LoadSpec {
   readonly streams?: number;
   readonly warmUpMs: number;
   readonly durationMs: number;
+  /** Responses of the warm-up, and then of the measurement, in place of their durations. */
+  readonly calls?: number | undefined;
   /** Base64 of whole requests (HTTP) or messages (gRPC), sent in rotation. */
   readonly requests: readonly string[];
   /** gRPC: path of the method. */
@@ -15,6 +17,7 @@ export interface LoadSpec {
 }
 
 export interface LoadResult {
+  readonly responses: number;
   readonly perSecond: number;
   /** p50 and p99 are latencies in milliseconds. */
   readonly p50: number;
@@ -39,17 +42,25 @@ export interface Run {
  */
 export function measure(load: (spec: LoadSpec, run: Run) => Promise<void>): void {
   process.on("message", async (spec: LoadSpec) => {
-    const begin = performance.now() + spec.warmUpMs;
-    const end = begin + spec.durationMs;
     const times: number[] = [];
-    setTimeout(() => process.send?.({}), spec.warmUpMs);
+    let answered = 0;
+    let begin = Number.POSITIVE_INFINITY;
+    let end = Number.POSITIVE_INFINITY;
+    const beginMeasuring = () => {
+      begin = performance.now();
+      if (spec.calls === undefined) end = begin + spec.durationMs;
+      process.send?.({});
+    };
+    if (spec.calls === undefined) setTimeout(beginMeasuring, spec.warmUpMs);
     const record = (ms: number) => {
       const now = performance.now();
       if (now >= begin && now < end) times.push(ms);
+      if (++answered === spec.calls) beginMeasuring();
+      if (times.length === spec.calls) end = Math.min(end, now);
     };
     try {
       await load(spec, { isOver: () => performance.now() >= end, record });
-      process.send?.({ result: resultOf(times, spec.durationMs) });
+      process.send?.({ result: resultOf(times, end - begin) });
     } catch (error) {
       process.send?.({ error: String(error) });
     }
@@ -59,5 +70,5 @@ export function measure(load: (spec: LoadSpec, run: Run) => Promise<void>): void
 function resultOf(times: number[], durationMs: number): LoadResult {
   times.sort((a, b) => a - b);
   const at = (quantile: number) => times[Math.min(Math.floor(times.length * quantile), times.length - 1)] ?? Number.NaN;
-  return { perSecond: (times.length / durationMs) * 1000, p50: at(0.5), p99: at(0.99) };
+  return { responses: times.length, perSecond: (times.length / durationMs) * 1000, p50: at(0.5), p99: at(0.99) };
 }

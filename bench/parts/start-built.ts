@@ -70,7 +70,7 @@ async function measure([program = "", ...args]: readonly string[], settings: Rea
 }
 
 /** CPU seconds of a command, which the shell's `times` reports on the last line. */
-async function childCpuSeconds(command: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+export async function childCpuSeconds(command: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const { stdout } = await promisify(execFile)("sh", ["-c", '"$@" > /dev/null && times', "sh", ...command], { env, cwd: root });
   const times =
     stdout
