@@ -103,7 +103,9 @@ function entriesOf(
 /** Every order except that of uids has an index that begins with the ecosystem. */
 export function ofEcosystem(ecosystem: Ecosystem, order: string, dialect: Dialect): Condition {
   const test = sql<boolean>`${dialect.unindexed("ecosystem")} = ${ecosystem}`;
-  return { seek: test, test: order === "uid" ? test : sql<boolean>`ecosystem = ${ecosystem}` };
+  const condition: Condition = { seek: test, test: order === "uid" ? test : sql<boolean>`ecosystem = ${ecosystem}` };
+  const name = `ecosystem ${ecosystem} ${order === "uid"}`;
+  return { ...condition, template: { name, value: undefined, build: () => condition } };
 }
 
 /** Remediated libraries have an index in the order of names. */
