@@ -33,4 +33,24 @@ describe("the bytes of an answer", () => {
     assert.equal(answers.waiting.size, 0);
     answers.anonymous.assertFits(client.network, answers.anonymous.limits.bytesPerHolder);
   });
+
+  it("slices grow with what the reader takes in half of the idle limit, and shrink again", () => {
+    using answers = new Answers(defaultLimits);
+    const slices: number[] = [];
+    const sent: OnWritten[] = [];
+    const write = (bytes: Uint8Array, onSent: OnWritten) => slices.push(bytes.length / SLICE_BYTES) + sent.push(onSent) > 0;
+    const output = new SlicedOutput(new Answer(answers, client, carrier), { write, end() {}, emit() {} });
+    const takeAll = () => {
+      for (let onSent = sent.shift(); onSent !== undefined; onSent = sent.shift()) onSent();
+      return slices.splice(0);
+    };
+    output.write(Buffer.alloc(16 * SLICE_BYTES));
+    assert.deepEqual(takeAll(), [1, 1, 2, 4, 4, 4]);
+    answers.checks += 1;
+    output.write(Buffer.alloc(16 * SLICE_BYTES));
+    assert.deepEqual(takeAll(), [4, 4, 4, 4]);
+    answers.checks += 2;
+    output.write(Buffer.alloc(4 * SLICE_BYTES));
+    assert.deepEqual(takeAll(), [1, 1, 2]);
+  });
 });

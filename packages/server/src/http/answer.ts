@@ -66,6 +66,10 @@ export class Answer {
   #isClosed = false;
   /** The number of the check before which the reader took something last. */
   #progress = 0;
+  /** Bytes that the reader took since check `#counted`, and between that check and the one before. */
+  #taken = 0;
+  #takenBefore = 0;
+  #counted = 0;
 
   constructor(answers: Answers, client: Client, carrier: AnswerCarrier) {
     this.client = client;
@@ -135,9 +139,26 @@ export class Answer {
   sent(bytes: number): void {
     const taken = Math.min(bytes, this.#held);
     this.#progress = this.#answers.checks;
+    this.#count(taken);
     this.#held -= taken;
     this.#pool.give(this.#holder, taken);
     if (this.#held === 0) this.#answers.waiting.delete(this);
+  }
+
+  /** Bytes that the reader took since the check before the last one, so within half of the idle limit. */
+  get pace(): number {
+    this.#count(0);
+    return this.#taken + this.#takenBefore;
+  }
+
+  #count(taken: number): void {
+    const { checks } = this.#answers;
+    if (checks !== this.#counted) {
+      this.#takenBefore = checks === this.#counted + 1 ? this.#taken : 0;
+      this.#taken = 0;
+      this.#counted = checks;
+    }
+    this.#taken += taken;
   }
 
   /** All bytes are sent. */

@@ -4,8 +4,12 @@
  */
 import type { Answer } from "./answer.ts";
 
-/** A reader that takes less than this within the idle limit counts as one that does not read. */
+/**
+ * A reader that takes less than this within the idle limit counts as one that does not read. Also the size of the first slices: each costs
+ * CPU time, so later ones are as large as what the reader takes in half of the limit.
+ */
 export const SLICE_BYTES = 64 * 1024;
+const MAX_SLICE_BYTES = 256 * 1024;
 
 /** The stream below. */
 export interface Sink {
@@ -75,7 +79,8 @@ export class SlicedOutput {
 
   #next(): void {
     const chunk = this.#chunks[0] as Chunk;
-    const slice = chunk.bytes.subarray(chunk.at, chunk.at + SLICE_BYTES);
+    const length = Math.min(Math.max(SLICE_BYTES, this.#answer.pace), MAX_SLICE_BYTES);
+    const slice = chunk.bytes.subarray(chunk.at, chunk.at + length);
     chunk.at += slice.length;
     this.#send(slice, (error) => this.#advance(chunk, error));
     // Ended immediately, so that the end of a response is sent with its last slice.
