@@ -17,6 +17,8 @@ export interface TransferContender {
   readonly spec: TransferSpec;
   /** Bytes per transfer. */
   readonly bytes: number;
+  /** Called after each round, outside of the measurement. */
+  readonly cleanUp?: () => Promise<void>;
 }
 
 export interface TransferFigures {
@@ -50,6 +52,7 @@ export async function compareTransfers(contenders: readonly TransferContender[])
         peak[i] = Math.max(peak[i]!, mb);
       };
       figures.push(await measureOnce(contender, onMemory));
+      await contender.cleanUp?.();
     }
     if (round > 0) rounds.push(figures);
   }
