@@ -1,5 +1,4 @@
 /** The program holtd: parses the arguments and runs the server or a command. */
-import cluster from "node:cluster";
 import { parseArgs } from "node:util";
 import packageJson from "../package.json" with { type: "json" };
 import { ConfigError, loadConfig } from "./config.ts";
@@ -58,7 +57,9 @@ interface Given {
 const commands: Readonly<Record<string, (given: Given) => Promise<void> | void>> = {
   serve: async () => {
     const config = await loadConfig();
-    if (config.processes > 1 && cluster.isPrimary) await (await import("./supervisor/supervise.ts")).supervise(config);
+    // Only several processes need the module, which takes 5 ms to load.
+    const isSupervisor = config.processes > 1 && (await import("node:cluster")).default.isPrimary;
+    if (isSupervisor) await (await import("./supervisor/supervise.ts")).supervise(config);
     else await (await import("./serve.ts")).serve(config);
   },
   token: async ({ wantsLink }) => {

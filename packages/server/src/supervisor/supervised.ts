@@ -1,5 +1,4 @@
 /** The side of a server process that talks to its supervisor. */
-import cluster from "node:cluster";
 import { once } from "node:events";
 import type { ToServer, ToSupervisor } from "./messages.ts";
 
@@ -20,7 +19,7 @@ export interface ReadyServer {
 
 /** Undefined for a server without a supervisor. */
 export async function joinSupervisor(): Promise<Supervised | undefined> {
-  const { worker } = cluster;
+  const worker = process.connected ? (await import("node:cluster")).default.worker : undefined;
   if (worker === undefined) return undefined;
   // A terminal and systemd send signals to all processes. The supervisor decides what they mean.
   process.on("SIGTERM", ignore).on("SIGINT", ignore);
