@@ -3,12 +3,14 @@
  * the median of the rounds.
  */
 import type { LoadResult, LoadSpec } from "./load/worker.ts";
-import { cpuSeconds, makeLoad } from "./process.ts";
+import { cpuSeconds, cpuSecondsOfAll, makeLoad } from "./process.ts";
 import { median } from "./report.ts";
 import { scale } from "./scale.ts";
 
 export interface Contender {
   readonly pid: number;
+  /** Whether CPU time includes that of child processes. */
+  readonly hasChildren?: boolean;
   readonly load: Omit<LoadSpec, keyof typeof scale.round>;
 }
 
@@ -31,10 +33,11 @@ export async function compare(kind: "http1" | "grpc", contenders: readonly Conte
   });
 }
 
-async function measureOnce(kind: "http1" | "grpc", { pid, load }: Contender): Promise<Figures> {
+async function measureOnce(kind: "http1" | "grpc", { pid, hasChildren = false, load }: Contender): Promise<Figures> {
+  const cpuTime = hasChildren ? cpuSecondsOfAll : cpuSeconds;
   let before = Number.NaN;
   const result = await makeLoad(kind, { ...load, ...scale.round }, () => {
-    before = cpuSeconds(pid);
+    before = cpuTime(pid);
   });
-  return { ...result, cpuUs: ((cpuSeconds(pid) - before) / result.responses) * 1e6 };
+  return { ...result, cpuUs: ((cpuTime(pid) - before) / result.responses) * 1e6 };
 }

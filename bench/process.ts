@@ -125,6 +125,12 @@ export function cpuSeconds(pid: number): number {
   }
 }
 
+/** CPU seconds of a process and its child processes: with HOLT_PROCESSES, a supervisor and its servers. */
+export function cpuSecondsOfAll(pid: number): number {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
+  return [pid, ...children].map(cpuSeconds).reduce((sum, seconds) => sum + seconds, 0);
+}
+
 /** Resident memory of a process in MB. */
 export async function residentMb(pid: number): Promise<number> {
   const { stdout } = await promisify(execFile)("ps", ["-o", "rss=", "-p", String(pid)]);

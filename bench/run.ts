@@ -21,6 +21,7 @@ import { exchange } from "./parts/exchange.ts";
 import { grpcGet, restGet } from "./parts/get.ts";
 import { grpcList, restList } from "./parts/list.ts";
 import { metricsCost } from "./parts/metrics-cost.ts";
+import { processesParts } from "./parts/processes.ts";
 import { pullTokens } from "./parts/pull-tokens.ts";
 import { start } from "./parts/start.ts";
 import { startBuilt } from "./parts/start-built.ts";
@@ -50,6 +51,7 @@ const parts: Readonly<Record<string, (store: StoreName) => Promise<Line[]>>> = {
   fleet: fleetParts,
   growth,
   "audit-lists": auditLists,
+  processes: processesParts,
   ...registryParts,
   ...eventParts,
   ...advisoryParts,
