@@ -172,7 +172,7 @@ export const settings: Settings = {
   blobs: {
     env: "HOLT_BLOBS",
     fallback: "folder",
-    doc: "Where the content of images, libraries and waiting imports is: `folder` for the data folder, or `s3://bucket/prefix`. Credentials come from where the AWS SDK looks: the variables `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, its files, or the machine's role. See [scaling](scaling.md).",
+    doc: "Where the content of images, libraries, waiting imports and built feeds of advisories is: `folder` for the data folder, or `s3://bucket/prefix`. Credentials come from where the AWS SDK looks: the variables `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, its files, or the machine's role. See [scaling](scaling.md).",
     parse: parseBlobPlace,
   },
   blobsFallback: {

@@ -12,6 +12,7 @@ import { mirrorLeasesImportTurns } from "./migrations/021-mirror-leases-import-t
 import { findings } from "./migrations/034-findings.ts";
 import { originVersions } from "./migrations/045-origin-versions.ts";
 import { fetchedImports } from "./migrations/054-fetched-imports.ts";
+import { feedFiles } from "./migrations/055-feed-files.ts";
 import { advisoriesTables } from "./organization-tables.ts";
 import "./tables.ts";
 
@@ -38,8 +39,10 @@ export const advisoriesDomain: Domain = {
     findings,
     originVersions,
     fetchedImports,
+    feedFiles,
   ],
   organizationTables: advisoriesTables,
+  blobReferences: [{ table: "feed_file", column: "digest", holder: "group_uid", isCache: true }],
   countedRows: [
     { kind: "advisory", table: "advisory", where: "delete_time is null" },
     { kind: "advisory_mirror", table: "advisory_mirror" },
@@ -53,6 +56,8 @@ export const advisoriesDomain: Domain = {
       { table: "advisory_count", column: "group_uid" },
       { table: "advisory_people_count", column: "group_uid" },
       { table: "advisory_change", column: "group_uid" },
+      { table: "feed", column: "group_uid" },
+      { table: "feed_file", column: "group_uid" },
       { table: "match_request", column: "org_uid" },
       { table: "match_turn", column: "org_uid" },
       { table: "matched_image", column: "org_uid" },

@@ -38,7 +38,7 @@ export function startAdvisories(platform: Platform, { grants, authenticator }: I
   const imports = platform.own(startRemoteImports({ store, grants, clock, log, bootstrapOwner, client, files, maxBytes, timeoutMs }));
   platform.own(startPruningFindings({ store, clock, log }));
   platform.own(startMatching({ store, clock, log, publication, names: platform.names }));
-  const feeds = platform.own(createFeeds({ store, dataDir, clock, log, baseUrl }));
+  const feeds = platform.own(createFeeds({ ...platform, dataDir }));
   const { transferIdleMs } = platform.limits;
   const collaborators = { ...platform, grants, publication, remoteImports: imports, outboundAllowCidrs: allowCidrs };
   return {
@@ -57,7 +57,17 @@ export function startAdvisories(platform: Platform, { grants, authenticator }: I
     mounts: [
       {
         paths: [`${FEEDS_PATH}*`],
-        serve: createFeedsHandler({ frame, feeds, publication, authenticator, store, profile, baseUrl, transferIdleMs }),
+        serve: createFeedsHandler({
+          frame,
+          feeds,
+          blobs: platform.blobs,
+          publication,
+          authenticator,
+          store,
+          profile,
+          baseUrl,
+          transferIdleMs,
+        }),
       },
     ],
   };

@@ -13,6 +13,8 @@ const ofImages = (column: string, organization: string): RawBuilder<boolean> =>
 export const advisoriesTables: OrganizationTables = {
   advisory_import_part: stays("parts of uploads that are not over"),
   advisory_import_fetch: stays("fetches that are not over"),
+  feed: stays("feeds are a cache, which any server builds again"),
+  feed_file: stays("feeds are a cache, which any server builds again"),
   advisory: owned("uid"),
   advisory_affected: owned("advisory_uid"),
   advisory_alias: owned("advisory_uid"),

@@ -8,6 +8,8 @@ declare module "../db/schema.ts" {
     advisory_count: AdvisoryCountTable;
     advisory_people_count: AdvisoryPeopleCountTable;
     advisory_change: AdvisoryChangeTable;
+    feed: FeedTable;
+    feed_file: FeedFileTable;
     advisory_alias: AdvisoryAliasTable;
     advisory_term: AdvisoryTermTable;
     advisory_suffix: AdvisorySuffixTable;
@@ -106,6 +108,28 @@ export interface AdvisoryChangeTable {
   group_uid: string;
   slot: number;
   changes: number;
+}
+
+/** The current feed of each group and format. Feeds are a cache: any server can build them again. */
+export interface FeedTable {
+  group_uid: string;
+  format: string;
+  /** Names the build among all. */
+  build: string;
+  /** A `CachedFeed` as JSON. */
+  body: string;
+  /** When the feed was requested last, to the minute. */
+  use_time: string;
+}
+
+/** Files of feeds in the blob store. Files of a build that is no longer current stay for readers until `keep_time`. */
+export interface FeedFileTable {
+  build: string;
+  part: "data" | "index" | "gzip";
+  group_uid: string;
+  digest: string;
+  size: number;
+  keep_time: string;
 }
 
 /** Aliases as given; they are compared exactly. A deleted advisory has no rows. */

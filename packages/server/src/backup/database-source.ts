@@ -4,7 +4,7 @@ import { createReadStream } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { createZstdCompress } from "node:zlib";
-import type { BlobReference } from "../blobs/references.ts";
+import { type BlobReference, cacheReferences, contentReferences } from "../blobs/references.ts";
 import { type PostgresReader, readPostgres } from "../db/postgres-copy.ts";
 import { pinSqlite, problemsOfSqlite, readSqlite } from "../db/sqlite-copy.ts";
 import { pipeThrough } from "../lib/pipe-through.ts";
@@ -87,11 +87,15 @@ interface BlobRow {
   readonly referenced: number | boolean;
 }
 
-/** The database may have the schema of an earlier program, which lacks tables. */
+/** All blobs but those of caches. The database may have the schema of an earlier program, which lacks tables. */
 function blobQuery(references: readonly BlobReference[], tables: readonly string[]): string {
   const known = references.filter(({ table }) => tables.includes(table));
-  const any = known.map(({ table, column }) => `exists (select 1 from "${table}" where "${column}" = blob.digest)`);
-  return `select digest, size, (${any.join(" or ") || "true"}) as referenced from blob order by digest`;
+  const anyOf = (some: readonly BlobReference[]) =>
+    some.map(({ table, column }) => `exists (select 1 from "${table}" where "${column}" = blob.digest)`).join(" or ");
+  const referenced = anyOf(contentReferences(known)) || "true";
+  return `select digest, size, referenced from (
+    select digest, size, (${referenced}) as referenced, (${anyOf(cacheReferences(known)) || "false"}) as cached from blob) as b
+    where referenced or not cached order by digest`;
 }
 
 function knownBlob({ digest, size, referenced }: BlobRow): KnownBlob {

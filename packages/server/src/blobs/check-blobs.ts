@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { sql } from "kysely";
 import type { ReadDb } from "../db/store.ts";
-import { type BlobReference, isReferenced } from "./references.ts";
+import { type BlobReference, cacheReferences, contentReferences, isReferenced } from "./references.ts";
 import { type BlobStore, NoSuchBlob } from "./store.ts";
 
 const ROWS_PER_PAGE = 500;
@@ -17,7 +17,11 @@ export interface BlobCheckOptions {
   onProblem(problem: string): void;
 }
 
-/** @returns the number of blobs. A lost blob that nothing refers to is not a problem: collection removes its row */
+/**
+ * A lost blob that nothing refers to is not a problem: collection removes its row. Neither is a lost blob of a cache, which
+ * is built again.
+ * @returns the number of blobs
+ */
 export async function checkBlobs(options: BlobCheckOptions): Promise<{ readonly blobs: number; readonly bytes: number }> {
   const { db, references, onBlob, onProblem } = options;
   const total = { blobs: 0, bytes: 0 };
@@ -26,10 +30,12 @@ export async function checkBlobs(options: BlobCheckOptions): Promise<{ readonly 
       digest: string;
       size: number;
       used: unknown;
-    }>`select digest, size, ${isReferenced(references, sql`blob.digest`)} as used
+      cached: unknown;
+    }>`select digest, size, ${isReferenced(contentReferences(references), sql`blob.digest`)} as used,
+      ${isReferenced(cacheReferences(references), sql`blob.digest`)} as cached
       from blob where digest > ${after} order by digest limit ${ROWS_PER_PAGE}`.execute(db);
-    for (const { digest, size, used } of rows) {
-      const problem = used ? await problemOf(digest, size, options) : undefined;
+    for (const { digest, size, used, cached } of rows) {
+      const problem = used ? await problemOf(digest, size, options) : cached ? await damageOfCache(digest, size, options) : undefined;
       if (problem !== undefined) onProblem(`the blob ${digest} ${problem}`);
       total.blobs++;
       total.bytes += size;
@@ -46,15 +52,31 @@ export async function checkBlobs(options: BlobCheckOptions): Promise<{ readonly 
 async function problemOf(digest: string, size: number, { blobs, readsAll }: BlobCheckOptions): Promise<string | undefined> {
   const isLost = (await blobs.hasLost(digest, size)) || (await blobs.stat(digest))?.size !== size;
   if (isLost) return `has lost its ${size} bytes; push or publish the content again, or restore a backup`;
-  if (!readsAll || size === 0) return undefined;
+  switch (readsAll ? await compareDigest(digest, size, blobs) : "equal") {
+    case "equal":
+      return undefined;
+    case "gone":
+      return "was removed meanwhile";
+    case "different":
+      return "is damaged: its bytes have another digest; restore it from a backup";
+  }
+}
+
+async function damageOfCache(digest: string, size: number, { blobs, readsAll }: BlobCheckOptions): Promise<string | undefined> {
+  const isDamaged = readsAll && (await compareDigest(digest, size, blobs)) === "different";
+  return isDamaged ? "is damaged: its bytes have another digest; it is a cached feed, so delete its file or object" : undefined;
+}
+
+async function compareDigest(digest: string, size: number, blobs: BlobStore): Promise<"equal" | "different" | "gone"> {
+  if (size === 0) return "equal";
   const hash = createHash(digest.slice(0, digest.indexOf(":")));
   try {
     for await (const chunk of await blobs.read(digest, { start: 0, end: size - 1 })) hash.update(chunk as Buffer);
   } catch (error) {
-    if (error instanceof NoSuchBlob) return "was removed meanwhile";
+    if (error instanceof NoSuchBlob) return "gone";
     throw error;
   }
-  return digest.endsWith(`:${hash.digest("hex")}`) ? undefined : "is damaged: its bytes have another digest; restore it from a backup";
+  return digest.endsWith(`:${hash.digest("hex")}`) ? "equal" : "different";
 }
 
 async function checkReference(db: ReadDb, { table, column }: BlobReference, onProblem: (problem: string) => void): Promise<void> {

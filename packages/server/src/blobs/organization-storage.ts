@@ -3,15 +3,16 @@ import { sql } from "kysely";
 import { limitExceeded, lockLimit } from "../db/organization-limits.ts";
 import type { ReadDb, WriteDb } from "../db/store.ts";
 import { rangeBelow, rootOf } from "../lib/uid.ts";
-import type { BlobReference } from "./references.ts";
+import { type BlobReference, contentReferences } from "./references.ts";
 
 const MEGABYTE = 1_000_000;
 
-/** Content that several holders share counts once. Reads all links of the organization. */
+/** Content that several holders share counts once, caches do not count. Reads all links of the organization. */
 export async function storageOf(db: ReadDb, orgUid: string, references: readonly BlobReference[]): Promise<number> {
-  if (references.length === 0) return 0;
+  const counted = contentReferences(references);
+  if (counted.length === 0) return 0;
   const { lower, upper } = rangeBelow(orgUid);
-  const digests = references.map(
+  const digests = counted.map(
     ({ table, column, holder }) =>
       sql`select ${sql.ref(column)} as digest from ${sql.table(table)} where ${sql.ref(holder)} >= ${lower} and ${sql.ref(holder)} < ${upper}`,
   );

@@ -9,10 +9,26 @@ export interface BlobReference {
   readonly column: string;
   /** Column with the uid of the holder, whose organization the bytes count for. */
   readonly holder: string;
+  /**
+   * The holder can build the content again. Such content is kept from collection like other content, but it counts for
+   * no organization, no backup has it, and its loss is not a problem.
+   */
+  readonly isCache?: true;
+}
+
+/** The columns without those of caches. */
+export function contentReferences(references: readonly BlobReference[]): readonly BlobReference[] {
+  return references.filter(({ isCache }) => isCache !== true);
+}
+
+/** The columns of caches. */
+export function cacheReferences(references: readonly BlobReference[]): readonly BlobReference[] {
+  return references.filter(({ isCache }) => isCache === true);
 }
 
 /** Whether any row refers to the blob. Uses `limit 1`, because PostgreSQL would read whole tables for `exists`. */
 export function isReferenced(references: readonly BlobReference[], digest: RawBuilder<unknown>): RawBuilder<boolean> {
+  if (references.length === 0) return sql<boolean>`(1 = 0)`;
   const anyRow = references.map(
     ({ table, column }) =>
       sql<boolean>`(select 1 from ${sql.table(table)} as holder where ${sql.ref(`holder.${column}`)} = ${digest} limit 1) is not null`,

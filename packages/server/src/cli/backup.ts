@@ -1,13 +1,16 @@
 /** `holtd backup`: writes a backup of a running server. */
+import { sql } from "kysely";
 import packageJson from "../../package.json" with { type: "json" };
 import { type BackupResult, createBackup, pruneBackups } from "../backup/create-backup.ts";
 import { createPostgresSource, createSqliteSource } from "../backup/database-source.ts";
 import { openTarget } from "../backup/open-target.ts";
 import type { ListedBlob } from "../backup/snapshot.ts";
 import type { BackupTarget } from "../backup/target.ts";
+import { cacheReferences, contentReferences, isReferenced } from "../blobs/references.ts";
 import type { Config } from "../config.ts";
 import { sqlitePath } from "../db/open.ts";
 import type { ReadDb } from "../db/store.ts";
+import { readTableShapes } from "../db/table-columns.ts";
 import { blobReferences } from "../domains.ts";
 import { findSecretsKey } from "../iam/secrets/secrets-key.ts";
 import { createImportReport } from "./import-report.ts";
@@ -87,12 +90,18 @@ async function bytesOfBlobs({ store }: Installation): Promise<number> {
 
 const ROWS_PER_PAGE = 1000;
 
+/** All blobs but those of caches. The database may have the schema of an earlier program, which lacks tables. */
 async function* presentBlobs(db: ReadDb): AsyncIterable<ListedBlob> {
+  const shapes = await readTableShapes(db);
+  const known = blobReferences.filter(({ table }) => shapes.has(table));
+  const digest = sql.ref("blob.digest");
+  const isContent = sql<boolean>`(${isReferenced(contentReferences(known), digest)} or not ${isReferenced(cacheReferences(known), digest)})`;
   for (let after = ""; ; ) {
     const rows = await db
       .selectFrom("blob")
       .select(["digest", "size"])
       .where("digest", ">", after)
+      .where(isContent)
       .orderBy("digest")
       .limit(ROWS_PER_PAGE)
       .execute();

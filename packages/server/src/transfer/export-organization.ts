@@ -7,7 +7,7 @@ import { sql } from "kysely";
 import { type BlobMirror, openBlobMirror } from "../backup/blob-mirror.ts";
 import { BLOBS, blobPath, type ListedBlob, writeHashed } from "../backup/snapshot.ts";
 import type { BackupTarget } from "../backup/target.ts";
-import type { BlobReference } from "../blobs/references.ts";
+import { type BlobReference, contentReferences } from "../blobs/references.ts";
 import type { BlobStore } from "../blobs/store.ts";
 import type { ReadDb, Store } from "../db/store.ts";
 import { readTableShapes, type TableShape } from "../db/table-columns.ts";
@@ -125,7 +125,7 @@ async function positionsOf(db: ReadDb, table: string, { position = "", rowsOf }:
 }
 
 async function blobsOf(db: ReadDb, references: readonly BlobReference[], organization: string): Promise<readonly ListedBlob[]> {
-  const digests = references.map(
+  const digests = contentReferences(references).map(
     ({ table, column, holder }) => sql`select ${sql.ref(column)} from ${sql.table(table)} where ${inOrganization(holder, organization)}`,
   );
   const { rows } = await sql<ListedBlob>`select digest, size from blob

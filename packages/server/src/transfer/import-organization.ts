@@ -8,7 +8,7 @@ import { blobPath, type ListedBlob, readBlobLines } from "../backup/snapshot.ts"
 import { type BackupTarget, NoSuchObject } from "../backup/target.ts";
 import { linkBlob } from "../blobs/link-blob.ts";
 import { putBlob } from "../blobs/put-blob.ts";
-import type { BlobReference } from "../blobs/references.ts";
+import { type BlobReference, contentReferences } from "../blobs/references.ts";
 import { countRemovals } from "../blobs/removal.ts";
 import { type BlobStore, DigestMismatch } from "../blobs/store.ts";
 import type { CountedRows } from "../db/count-check.ts";
@@ -171,7 +171,7 @@ function hasPosition(tables: OrganizationTables, name: string): boolean {
 
 /** The rows lock their blobs, so no new removal can begin. */
 async function assertBlobsStay(db: WriteDb, { references, exported }: ImportParts, removals: number): Promise<void> {
-  const digests = references.map(
+  const digests = contentReferences(references).map(
     ({ table, column, holder }) =>
       sql`select ${sql.ref(column)} from ${sql.table(table)} where ${inOrganization(holder, exported.organization.uid)}`,
   );

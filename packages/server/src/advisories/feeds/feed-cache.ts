@@ -1,14 +1,18 @@
 /**
- * Caches built feeds in a folder. Everything in it can be built again. Servers that share a data folder share the
- * cache.
+ * Caches built feeds: their state in the database, their files in the blob store. So any server can send a feed that
+ * another one built. Everything in the cache can be built again.
  */
 import { randomUUID } from "node:crypto";
-import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { sha256Hex } from "../../lib/sha256.ts";
-import type { FeedFiles } from "./feed-build.ts";
+import { sql } from "kysely";
+import type { BlobRemoval } from "../../blobs/removal.ts";
+import type { WriteDb } from "../../db/store.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { unavailable } from "../../lib/errors.ts";
+import { Lru } from "../../lib/lru.ts";
+import type { BuiltFeed, FeedFiles } from "./feed-build.ts";
+import { type FeedFilesOptions, gzipFeedFile, type StoredFile, sweepScratch, withFeedFiles, writeFeedFiles } from "./feed-files.ts";
 
-/** A cached feed. It is stored as a JSON file next to the feed's files. */
+/** A cached feed. It is stored as JSON. */
 export interface CachedFeed {
   readonly group: string;
   readonly format: string;
@@ -24,193 +28,180 @@ export interface CachedFeed {
   readonly entries: number;
   readonly advisories: number;
   readonly lastModified: string;
-  /** File names. */
-  readonly data: string;
-  readonly index: string;
+  /** Names the build of the files. */
+  readonly build: string;
+  readonly data: StoredFile;
+  readonly index: StoredFile;
 }
 
-type FileNames = Pick<CachedFeed, "data" | "index">;
+interface NewFile {
+  readonly build: string;
+  readonly part: "data" | "index" | "gzip";
+  readonly group: string;
+  readonly file: StoredFile;
+}
 
-/** Limit of all files together. Beyond it, the feeds that were requested longest ago are removed. */
+/** The files of one build in the blob store. */
+export interface StoredBuild extends Pick<CachedFeed, "build" | "data" | "index"> {
+  readonly made: BuiltFeed;
+}
+
+export interface FeedCacheOptions extends FeedFilesOptions {
+  readonly removal: BlobRemoval;
+  readonly clock: Clock;
+  /** Limit of all files together. Beyond it, the feeds that were requested longest ago are removed. */
+  readonly maxBytes?: number;
+}
+
 const MAX_BYTES = 8 * 1024 ** 3;
-/** Age at which a file without a feed is removed, such as one of a server that was killed. */
-const STALE_MS = 3_600_000;
+/** How long the files of a build stay that is not current: for readers, and for the server that has just stored them. */
+const KEEP_MS = 300_000;
 /** A feed's last request is recorded at most this often. */
 const TOUCH_MS = 60_000;
 
 export class FeedCache {
-  readonly #root: string;
-  readonly #maxBytes: number;
-  readonly #touched = new Map<string, number>();
+  readonly #options: FeedCacheOptions;
+  /** When this server last recorded a request, as a value of Date.now(). */
+  readonly #touched = new Lru<string, number>(10_000);
 
-  constructor(dataDir: string, maxBytes = MAX_BYTES) {
-    this.#root = join(dataDir, "feeds");
-    this.#maxBytes = maxBytes;
+  constructor(options: FeedCacheOptions) {
+    this.#options = options;
   }
 
   /** Undefined if there is no valid feed. */
   async read(group: string, format: string): Promise<CachedFeed | undefined> {
-    const feed = await readState(join(this.#folder(group), `${format}.json`));
-    if (feed?.group !== group || feed.format !== format) return undefined;
-    const found = await stat(this.pathOf(feed)).catch(() => undefined);
-    return found?.size === feed.size ? feed : undefined;
-  }
-
-  pathOf(feed: CachedFeed, name = feed.data): string {
-    return join(this.#folder(feed.group), name);
+    const { store, blobs } = this.#options;
+    const row = await store.reader
+      .selectFrom("feed")
+      .select("body")
+      .where("group_uid", "=", group)
+      .where("format", "=", format)
+      .executeTakeFirst();
+    if (row === undefined) return undefined;
+    const feed = JSON.parse(row.body) as CachedFeed;
+    return (await blobs.hasLost(feed.data.digest, feed.data.size)) ? undefined : feed;
   }
 
   /** Records a request for the feed. */
   async touch({ group, format }: CachedFeed): Promise<void> {
-    const path = join(this.#folder(group), `${format}.json`);
-    const now = Date.now();
-    if (now - (this.#touched.get(path) ?? 0) < TOUCH_MS) return;
-    if (this.#touched.size > 10_000) this.#touched.clear();
-    this.#touched.set(path, now);
-    await utimes(path, now / 1000, now / 1000).catch(() => {});
+    const key = `${group} ${format}`;
+    const now = this.#options.clock.now();
+    if (now.getTime() - (this.#touched.get(key) ?? 0) < TOUCH_MS) return;
+    this.#touched.set(key, now.getTime());
+    const row = { use_time: now.toISOString() };
+    await this.#options.store.transaction((db) =>
+      db.updateTable("feed").set(row).where("group_uid", "=", group).where("format", "=", format).execute(),
+    );
   }
 
-  /** Opens the feed's files, which the caller closes. Undefined if they no longer exist. */
-  async open(feed: CachedFeed): Promise<(FeedFiles & AsyncDisposable) | undefined> {
-    try {
-      const data = await open(this.pathOf(feed), "r");
-      const index = await open(this.pathOf(feed, feed.index), "r").catch(async (error) => {
-        await data.close();
-        throw error;
-      });
-      return disposable(data, index);
-    } catch (error) {
-      if (isMissing(error)) return undefined;
-      throw error;
-    }
+  /** Calls `work` with the feed's files. Undefined, without calling it, if they no longer exist. */
+  withFiles<T>(feed: CachedFeed, work: (files: FeedFiles) => Promise<T>): Promise<T | undefined> {
+    return withFeedFiles(this.#options, feed, work);
+  }
+
+  /** Stores the files of a build, unless `work` returns undefined. `put` makes the build current. */
+  async write(group: string, work: (files: FeedFiles) => Promise<BuiltFeed | undefined>): Promise<StoredBuild | undefined> {
+    const build = randomUUID();
+    const append = (db: WriteDb, part: "data" | "index", file: StoredFile) => this.#appendFile(db, { build, part, group, file });
+    const stored = await writeFeedFiles(this.#options, work, append);
+    return stored && { ...stored, build };
+  }
+
+  /** Makes the feed the current one. @throws UNAVAILABLE if its files were removed */
+  async put(feed: CachedFeed): Promise<void> {
+    const { store, clock } = this.#options;
+    const { group, format, build } = feed;
+    const keepTime = this.#keepTime();
+    await store.transaction(async (db) => {
+      // The lock keeps the files from being removed before they are current.
+      const { numUpdatedRows } = await db
+        .updateTable("feed_file")
+        .set({ keep_time: keepTime })
+        .where("build", "=", build)
+        .where("part", "in", ["data", "index"])
+        .executeTakeFirstOrThrow();
+      if (numUpdatedRows !== 2n) throw unavailable("the feed was removed while it was built; try again");
+      const before = db.selectFrom("feed").select("build").where("group_uid", "=", group).where("format", "=", format);
+      await db.updateTable("feed_file").set({ keep_time: keepTime }).where("build", "in", before).execute();
+      const row = { build, body: JSON.stringify(feed), use_time: clock.now().toISOString() };
+      await db
+        .insertInto("feed")
+        .values({ group_uid: group, format, ...row })
+        .onConflict((conflict) => conflict.columns(["group_uid", "format"]).doUpdateSet(row))
+        .execute();
+    });
+  }
+
+  /** Removes a feed whose files are lost. */
+  async forget({ build }: Pick<CachedFeed, "build">): Promise<void> {
+    await this.#options.store.transaction((db) => db.deleteFrom("feed").where("build", "=", build).execute());
+  }
+
+  /** The file of the feed, compressed. It is made on the first request. */
+  async gzip({ group, build, data }: Pick<CachedFeed, "group" | "build" | "data">): Promise<StoredFile> {
+    const present = await this.#options.store.reader
+      .selectFrom("feed_file")
+      .select(["digest", "size"])
+      .where("build", "=", build)
+      .where("part", "=", "gzip")
+      .executeTakeFirst();
+    return present ?? gzipFeedFile(this.#options, data, (db, file) => this.#appendFile(db, { build, part: "gzip", group, file }));
   }
 
   /**
-   * Creates the two files of a feed. The caller passes their names to `put` or `discard`. If `work` fails, they are
-   * removed.
-   */
-  async write<T>(
-    group: string,
-    format: string,
-    work: (files: FeedFiles) => Promise<T>,
-  ): Promise<{ readonly made: T; readonly names: FileNames }> {
-    const folder = this.#folder(group);
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    const name = `${format}-${randomUUID()}`;
-    const names = { data: `${name}.data`, index: `${name}.index` };
-    try {
-      await using data = await open(join(folder, names.data), "wx+", 0o600);
-      await using index = await open(join(folder, names.index), "wx+", 0o600);
-      return { made: await work({ data, index }), names };
-    } catch (error) {
-      await this.discard(group, names);
-      throw error;
-    }
-  }
-
-  async discard(group: string, { data, index }: FileNames): Promise<void> {
-    for (const name of [data, index]) await rm(join(this.#folder(group), name), { force: true });
-  }
-
-  /**
-   * Replaces the previous feed and removes its files, unless they are the same. Readers that have them open are not
-   * affected.
-   */
-  async put(feed: CachedFeed, before: CachedFeed | undefined): Promise<void> {
-    const folder = this.#folder(feed.group);
-    const made = join(folder, `${feed.format}-${randomUUID()}.new`);
-    await writeFile(made, JSON.stringify(feed), { mode: 0o600 });
-    await rename(made, join(folder, `${feed.format}.json`));
-    if (before === undefined || before.data === feed.data) return;
-    for (const name of [before.data, before.index, gzipName(before.data)]) await rm(join(folder, name), { force: true });
-  }
-
-  /**
-   * Removes feeds of deleted groups, files without a feed, and the least recently requested feeds beyond the size
+   * Removes the files of builds that are no longer current, and the feeds that were requested longest ago beyond the size
    * limit.
-   * @param findExisting returns those of these groups that exist
    */
-  async sweep(findExisting: (groups: readonly string[]) => Promise<ReadonlySet<string>>): Promise<void> {
-    const kept: { path: string; names: readonly string[]; size: number; used: number }[] = [];
-    for (const name of await readdir(this.#root).catch(() => [])) {
-      const folder = join(this.#root, name);
-      const feeds = await this.#feedsIn(folder);
-      const groups = [...new Set(feeds.map(({ group }) => group))];
-      const existing = await findExisting(groups);
-      const alive = feeds.filter(({ group }) => existing.has(group));
-      const wanted = new Set(alive.flatMap((feed) => [`${feed.format}.json`, feed.data, feed.index, gzipName(feed.data)]));
-      await removeUnwanted(folder, wanted, feeds.length > 0 && alive.length === 0);
-      for (const feed of alive) {
-        const state = await stat(join(folder, `${feed.format}.json`)).catch(() => undefined);
-        const names = [`${feed.format}.json`, feed.data, feed.index, gzipName(feed.data)];
-        if (state !== undefined) kept.push({ path: folder, names, size: await sizeOf(folder, names), used: state.mtimeMs });
-      }
+  async sweep(): Promise<void> {
+    await this.#evict();
+    const { store, removal, clock } = this.#options;
+    const isCurrent = sql<boolean>`exists (select 1 from feed where feed.build = feed_file.build)`;
+    const files = await store.transaction((db) =>
+      db
+        .deleteFrom("feed_file")
+        .where("keep_time", "<", clock.now().toISOString())
+        .where(sql<boolean>`not ${isCurrent}`)
+        .returning("digest")
+        .execute(),
+    );
+    if (files.length > 0) await removal.removeUnlinked([...new Set(files.map(({ digest }) => digest))]);
+    await sweepScratch(this.#options);
+  }
+
+  async #evict(): Promise<void> {
+    const { store, maxBytes = MAX_BYTES } = this.#options;
+    const feeds = await store.reader
+      .selectFrom("feed")
+      .innerJoin("feed_file", "feed_file.build", "feed.build")
+      .select(({ fn }) => ["feed.build as build", fn.sum<number>("feed_file.size").as("size")])
+      .groupBy(["feed.build", "feed.use_time"])
+      .orderBy("feed.use_time", "desc")
+      .orderBy("feed.build")
+      .execute();
+    const evicted: string[] = [];
+    let total = 0;
+    for (const { build, size } of feeds) {
+      total += Number(size);
+      if (total > maxBytes) evicted.push(build);
     }
-    let total = kept.reduce((sum, { size }) => sum + size, 0);
-    for (const { path, names, size } of kept.sort((a, b) => a.used - b.used)) {
-      if (total <= this.#maxBytes) return;
-      for (const name of names) await rm(join(path, name), { force: true });
-      total -= size;
-    }
+    if (evicted.length === 0) return;
+    await store.transaction(async (db) => {
+      const builds = () => db.selectFrom(db.dialect.valuesOf(evicted).as("v")).select("v.value");
+      await db.deleteFrom("feed").where("build", "in", builds()).execute();
+      await db.updateTable("feed_file").set({ keep_time: "" }).where("build", "in", builds()).execute();
+    });
   }
 
-  async #feedsIn(folder: string): Promise<readonly CachedFeed[]> {
-    const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith(".json"));
-    const feeds = await Promise.all(names.map((name) => readState(join(folder, name))));
-    return feeds.filter((feed) => feed !== undefined);
+  /** A row that another server wrote stays: it refers to an equal file. */
+  async #appendFile(db: WriteDb, { build, part, group, file }: NewFile): Promise<void> {
+    await db
+      .insertInto("feed_file")
+      .values({ build, part, group_uid: group, ...file, keep_time: this.#keepTime() })
+      .onConflict((conflict) => conflict.columns(["build", "part"]).doNothing())
+      .execute();
   }
 
-  #folder(group: string): string {
-    return join(this.#root, sha256Hex(group).slice(0, 40));
+  #keepTime(): string {
+    return new Date(this.#options.clock.now().getTime() + KEEP_MS).toISOString();
   }
-}
-
-/** Name of the gzip-compressed copy, which is made on request. */
-export function gzipName(data: string): string {
-  return `${data}.gz`;
-}
-
-function disposable(data: FeedFiles["data"], index: FeedFiles["index"]): FeedFiles & AsyncDisposable {
-  return {
-    data,
-    index,
-    async [Symbol.asyncDispose]() {
-      await data.close();
-      await index.close();
-    },
-  };
-}
-
-async function readState(path: string): Promise<CachedFeed | undefined> {
-  try {
-    return JSON.parse(await readFile(path, "utf8")) as CachedFeed;
-  } catch (error) {
-    if (isMissing(error) || error instanceof SyntaxError) return undefined;
-    throw error;
-  }
-}
-
-async function removeUnwanted(folder: string, wanted: ReadonlySet<string>, isFolderUnused: boolean): Promise<void> {
-  for (const name of await readdir(folder).catch(() => [])) {
-    if (wanted.has(name)) continue;
-    const found = await stat(join(folder, name)).catch(() => undefined);
-    if (isFolderUnused || (found !== undefined && Date.now() - found.mtimeMs > STALE_MS)) await rm(join(folder, name), { force: true });
-  }
-  if (isFolderUnused) await rm(folder, { recursive: true, force: true });
-}
-
-async function sizeOf(folder: string, names: readonly string[]): Promise<number> {
-  const sizes = await Promise.all(
-    names.map((name) =>
-      stat(join(folder, name)).then(
-        ({ size }) => size,
-        () => 0,
-      ),
-    ),
-  );
-  return sizes.reduce((sum, size) => sum + size, 0);
-}
-
-export function isMissing(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException).code === "ENOENT";
 }

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import type { ReadDb } from "../../db/store.ts";
 import { notFound } from "../../lib/errors.ts";
 import { type BuildContext, type BuiltFeed, buildChanged, buildWhole, renderChanges } from "./feed-build.ts";
-import type { CachedFeed, FeedCache } from "./feed-cache.ts";
+import type { CachedFeed, FeedCache, StoredBuild } from "./feed-cache.ts";
 import type { FeedRendering } from "./feed-entries.ts";
 import type { FeedFormat } from "./feed-format.ts";
 import { countLive, type FeedGroup, findChanges, findFeedGroup, readChangeToken } from "./feed-source.ts";
@@ -58,13 +58,13 @@ export async function makeFeed(context: MakerContext, group: string, format: Fee
   const build: BuildContext = { db, format, rendering, version, assertNotClosing };
   const changed = before?.context === start.context ? await makeFromChanges(build, cache, start, before) : undefined;
   const feed = changed ?? (await makeWhole(build, cache, start, before));
-  await cache.put(feed, before);
+  await cache.put(feed);
   return feed;
 }
 
 async function makeWhole(build: BuildContext, cache: FeedCache, start: BuildStart, before: CachedFeed | undefined): Promise<CachedFeed> {
-  const { made, names } = await cache.write(start.group, start.format, (files) => buildWhole(build, files));
-  return feedOf(start, made, names, before);
+  const stored = await cache.write(start.group, (files) => buildWhole(build, files));
+  return feedOf(start, stored as StoredBuild, before);
 }
 
 /** Undefined if too much changed, if the cached files no longer exist, or if the result would miss a change. */
@@ -77,14 +77,16 @@ async function makeFromChanges(
   const { db, format } = build;
   const since = new Date(Date.parse(before.built) - MARGIN_MS).toISOString();
   const changed = await findChanges(db, { group: start.group, since, format, limit: MAX_CHANGES });
-  await using previous = changed === undefined ? undefined : await cache.open(before);
-  if (changed === undefined || previous === undefined) return undefined;
-  const changes = await renderChanges(build, previous, changed);
-  if (changes.isEmpty) return (await isComplete(build, start, before)) ? { ...before, ...start } : undefined;
-  const { made, names } = await cache.write(start.group, start.format, (files) => buildChanged(build, previous, changes, files));
-  if (await isComplete(build, start, made)) return feedOf(start, made, names, before);
-  await cache.discard(start.group, names);
-  return undefined;
+  if (changed === undefined) return undefined;
+  return cache.withFiles(before, async (previous) => {
+    const changes = await renderChanges(build, previous, changed);
+    if (changes.isEmpty) return (await isComplete(build, start, before)) ? { ...before, ...start } : undefined;
+    const stored = await cache.write(start.group, async (files) => {
+      const made = await buildChanged(build, previous, changes, files);
+      return (await isComplete(build, start, made)) ? made : undefined;
+    });
+    return stored && feedOf(start, stored, before);
+  });
 }
 
 /**
@@ -100,14 +102,9 @@ async function isComplete(
   return live === advisories || (await readChangeToken(db, group, format)).token !== token;
 }
 
-function feedOf(
-  start: BuildStart,
-  { newest, ...built }: BuiltFeed,
-  names: Pick<CachedFeed, "data" | "index">,
-  before: CachedFeed | undefined,
-): CachedFeed {
-  if (before !== undefined && before.sum === built.sum) return { ...before, ...start, ...built, ...names };
+function feedOf(start: BuildStart, { made: { newest, ...built }, ...files }: StoredBuild, before: CachedFeed | undefined): CachedFeed {
+  if (before !== undefined && before.sum === built.sum) return { ...before, ...start, ...built, ...files };
   // After a deletion, the latest remaining change may be older than the previous one.
   const isLater = before === undefined ? newest !== "" : newest > before.lastModified;
-  return { ...start, ...built, ...names, lastModified: isLater ? newest : start.built };
+  return { ...start, ...built, ...files, lastModified: isLater ? newest : start.built };
 }

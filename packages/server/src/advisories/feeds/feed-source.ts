@@ -145,15 +145,6 @@ export async function readChangeToken(
   return { token: [version, below, newest?.time ?? ""].join(" "), version };
 }
 
-export async function findExistingGroups(db: ReadDb, groups: readonly string[]): Promise<ReadonlySet<string>> {
-  const rows = await db
-    .selectFrom("group")
-    .select("uid")
-    .where("uid", "in", db.selectFrom(db.dialect.valuesOf(groups).as("v")).select("v.value"))
-    .execute();
-  return new Set(rows.map(({ uid }) => uid));
-}
-
 export function countLive(db: ReadDb, group: string): Promise<number> {
   return countOf(db, "advisory", group).then(({ below }) => below);
 }

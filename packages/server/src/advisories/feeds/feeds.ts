@@ -2,31 +2,25 @@
  * Serves feeds of advisories on demand. A feed is built once for all requests, cached while nothing changes, and
  * rebuilt at a limited rate.
  */
-import { randomUUID } from "node:crypto";
-import { createReadStream, createWriteStream } from "node:fs";
-import { rename, rm, stat } from "node:fs/promises";
-import { pipeline } from "node:stream/promises";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createGzip } from "node:zlib";
+import type { BlobReference } from "../../blobs/references.ts";
+import { createBlobRemoval } from "../../blobs/removal.ts";
+import type { BlobStore } from "../../blobs/store.ts";
 import type { Store } from "../../db/store.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { HoltError, notFound, resourceExhausted, unavailable } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { Lru } from "../../lib/lru.ts";
-import { type CachedFeed, FeedCache, gzipName } from "./feed-cache.ts";
+import { type CachedFeed, FeedCache } from "./feed-cache.ts";
 import { type Rendered, renderSet } from "./feed-entries.ts";
+import type { StoredFile } from "./feed-files.ts";
 import type { FeedFormat } from "./feed-format.ts";
 import { contextOf, loadRendering, type MakerContext, makeFeed } from "./feed-maker.ts";
-import { findExistingGroups, findSiblingsByKey, readChangeToken } from "./feed-source.ts";
+import { findSiblingsByKey, readChangeToken } from "./feed-source.ts";
 
-export interface Feed {
-  readonly path: string;
-  readonly size: number;
-  /** SHA-256 of the feed, base64url. */
-  readonly sum: string;
-  /** RFC 3339. */
-  readonly lastModified: string;
-}
+/** A built feed, whose file is in the blob store. */
+export type Feed = Pick<CachedFeed, "group" | "build" | "data" | "sum" | "lastModified">;
 
 export interface Feeds extends AsyncDisposable {
   /** @throws NOT_FOUND if the group does not exist */
@@ -37,14 +31,18 @@ export interface Feeds extends AsyncDisposable {
    * @throws NOT_FOUND, UNAVAILABLE, RESOURCE_EXHAUSTED
    */
   feed(group: string, format: FeedFormat, isAnonymous: boolean): Promise<Feed>;
-  /** The same feed, compressed with gzip. */
-  gzip(feed: Feed): Promise<Feed>;
+  /** The feed's file, compressed with gzip. */
+  gzip(feed: Feed): Promise<StoredFile>;
+  /** Has the feed built again on the next request, because its file is lost. */
+  forget(feed: Feed): Promise<void>;
   /** The file that the feed's archive has for an advisory id, rendered now. @throws NOT_FOUND */
   record(group: string, format: FeedFormat, advisoryId: string): Promise<Rendered>;
 }
 
 export interface FeedsOptions {
   readonly store: Store;
+  readonly blobs: BlobStore;
+  readonly blobReferences: readonly BlobReference[];
   readonly dataDir: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -60,28 +58,24 @@ const COOLDOWN_FACTOR = 9;
 const ANONYMOUS_COOLDOWN_MS = 5000;
 /** Feeds in the build queue. They are built one after another. */
 const MAX_WAITING = 32;
-/** The cache is swept after this time, at the next build ... */
-const SWEEP_MS = 300_000;
-/** ... or earlier, after this many bytes of new feeds. */
-const SWEEP_BYTES = 1024 ** 3;
-
 interface Cooldown {
   /** End of the cooldown for authenticated callers, as a value of performance.now(). */
   readonly authenticated: number;
   /** The same for anonymous callers. */
   readonly anonymous: number;
+  /** Whether the build failed. After a build that succeeded, a feed that was lost is built again at once. */
+  readonly hasFailed: boolean;
 }
 
-export function createFeeds({ store, dataDir, clock, log, baseUrl }: FeedsOptions): Feeds {
-  const cache = new FeedCache(dataDir);
+export function createFeeds({ store, blobs, blobReferences: references, dataDir, clock, log, baseUrl }: FeedsOptions): Feeds {
+  const removal = createBlobRemoval({ store, blobs, references });
+  const cache = new FeedCache({ store, blobs, removal, clock, scratch: join(dataDir, "feeds") });
   const db = store.reader;
   const builds = new Map<string, Promise<CachedFeed>>();
-  const compressions = new Map<string, Promise<void>>();
+  const compressions = new Map<string, Promise<StoredFile>>();
   const cooldowns = new Lru<string, Cooldown>(10_000);
   let last: Promise<unknown> = Promise.resolve();
   let isClosed = false;
-  let swept = Number.NEGATIVE_INFINITY;
-  let unsweptBytes = 0;
 
   const assertNotClosing = () => {
     if (isClosed) throw unavailable("the server is shutting down");
@@ -94,8 +88,10 @@ export function createFeeds({ store, dataDir, clock, log, baseUrl }: FeedsOption
     const { token } = await readChangeToken(db, group, format);
     if (cached?.token === token && cached.context === feedContext) return cached;
     const key = `${group} ${format.name}`;
-    const cooldownEnd = cooldowns.get(key)?.[isAnonymous ? "anonymous" : "authenticated"] ?? 0;
-    if (performance.now() >= cooldownEnd || builds.has(key)) return waitForBuild(builds.get(key) ?? enqueue(key, group, format), cached);
+    const cooldown = cooldowns.get(key);
+    const isOver = performance.now() >= (cooldown?.[isAnonymous ? "anonymous" : "authenticated"] ?? 0);
+    const isLost = cached === undefined && cooldown?.hasFailed === false;
+    if (isOver || isLost || builds.has(key)) return waitForBuild(builds.get(key) ?? enqueue(key, group, format), cached);
     // A build may have ended since the cache was read.
     return (await cache.read(group, format.name)) ?? throwStillBuilding();
   }
@@ -112,26 +108,22 @@ export function createFeeds({ store, dataDir, clock, log, baseUrl }: FeedsOption
 
   async function make(key: string, group: string, format: FeedFormat): Promise<CachedFeed> {
     const started = performance.now();
+    let hasFailed = true;
     try {
       const feed = await makeFeed(context, group, format);
-      unsweptBytes += feed.size;
       log.info({ group, format: format.name, entries: feed.entries, ms: Math.round(performance.now() - started) }, "built a feed");
+      hasFailed = false;
       return feed;
     } finally {
       const now = performance.now();
       const authenticated = now - started < LONG_MS ? 0 : now + COOLDOWN_FACTOR * (now - started);
-      cooldowns.set(key, { authenticated, anonymous: Math.max(authenticated, now + ANONYMOUS_COOLDOWN_MS) });
+      cooldowns.set(key, { authenticated, anonymous: Math.max(authenticated, now + ANONYMOUS_COOLDOWN_MS), hasFailed });
       last = last.then(sweep);
     }
   }
 
   async function sweep(): Promise<void> {
-    if (isClosed || (performance.now() - swept < SWEEP_MS && unsweptBytes < SWEEP_BYTES)) return;
-    swept = performance.now();
-    unsweptBytes = 0;
-    await cache
-      .sweep((groups) => findExistingGroups(db, groups))
-      .catch((error: unknown) => log.warn({ err: error }, "removing old feeds failed"));
+    if (!isClosed) await cache.sweep().catch((error: unknown) => log.warn({ err: error }, "removing old feeds failed"));
   }
 
   return {
@@ -143,15 +135,14 @@ export function createFeeds({ store, dataDir, clock, log, baseUrl }: FeedsOption
       if (feed.entries === 0 && format.layout.kind === "list" && !format.layout.mayBeEmpty)
         throw notFound("Feed", `${group}/${format.file}`);
       await cache.touch(feed);
-      return { path: cache.pathOf(feed), size: feed.size, sum: feed.sum, lastModified: feed.lastModified };
+      return feed;
     },
-    async gzip(feed) {
-      const path = gzipName(feed.path);
-      const packed = compressions.get(path) ?? gzipFile(feed.path, path).finally(() => compressions.delete(path));
-      compressions.set(path, packed);
-      await packed;
-      return { ...feed, path, size: (await stat(path)).size };
+    gzip(feed) {
+      const packed = compressions.get(feed.build) ?? cache.gzip(feed).finally(() => compressions.delete(feed.build));
+      compressions.set(feed.build, packed);
+      return packed;
     },
+    forget: (feed) => cache.forget(feed),
     async record(group, format, advisoryId) {
       const rendering = await loadRendering(context, group);
       const [set = []] = await findSiblingsByKey(db, group, format.sibling, [advisoryId]);
@@ -181,20 +172,4 @@ async function waitForBuild(made: Promise<CachedFeed>, before: CachedFeed | unde
 
 function throwStillBuilding(): never {
   throw unavailable("the feed is still being built; try again shortly");
-}
-
-/**
- * Renames the file when it is complete. The temporary name is unique, as another server may compress the same feed. The
- * cache sweeps what a killed server leaves.
- */
-async function gzipFile(from: string, to: string): Promise<void> {
-  if ((await stat(to).catch(() => undefined)) !== undefined) return;
-  const made = `${to}-${randomUUID()}.new`;
-  try {
-    await pipeline(createReadStream(from), createGzip(), createWriteStream(made, { flags: "wx", mode: 0o600 }));
-    await rename(made, to);
-  } catch (error) {
-    await rm(made, { force: true });
-    throw error;
-  }
 }

@@ -1,6 +1,7 @@
 /** Tests access to feeds, HTTP conditions and compression, and that feeds follow what is written. */
 import assert from "node:assert/strict";
-import { readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { before, beforeEach, it } from "node:test";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
@@ -20,6 +21,7 @@ import {
   refuted,
 } from "../../harness/advisories/feed-client.ts";
 import fc from "../../harness/property.ts";
+import { until } from "../../harness/wait.ts";
 import { describeWithWorld, type World } from "../../harness/world.ts";
 
 const FILES = ["osv.zip", "openvex.json", "csaf.zip", "secdb.json"];
@@ -27,6 +29,11 @@ const v1 = Advisories.method;
 
 let count = 0;
 const newId = () => `CGA-${String(++count).padStart(4, "0")}-2222-2222`;
+
+function fileOf({ dataDir }: World, digest: string): string {
+  const [algorithm = "", hex = ""] = digest.split(":");
+  return join(dataDir, "blobs", algorithm, hex.slice(0, 2), hex);
+}
 
 /** The content of all feeds of the group, sorted. */
 async function contentOf(world: World, group: string): Promise<unknown> {
@@ -232,30 +239,54 @@ describeWithWorld("feeds", (world) => {
       }
     }
     const ofChanges = await contentOf(world, group);
-    await rm(join(world.dataDir, "feeds"), { recursive: true });
+    await world.store.transaction((db) => db.deleteFrom("feed").execute());
     const ofAll = await contentOf(world, group);
     assert.ok(JSON.stringify(ofAll).length > 1000);
     assert.deepEqual(ofChanges, ofAll);
   });
 
-  it("a feed is rebuilt if its cached files are lost or damaged", async () => {
-    await put(world, group, { advisoryId: newId() });
-    const before = await contentOf(world, group);
-    const folders = join(world.dataDir, "feeds");
-    for (const spoil of [(path: string) => rm(path), (path: string) => writeFile(path, "x")]) {
-      for (const part of [/\.data$/, /\.json$/]) {
-        for (const folder of await readdir(folders)) {
-          for (const name of (await readdir(join(folders, folder))).filter((one) => part.test(one)))
-            await spoil(join(folders, folder, name));
-        }
+  it("a feed is rebuilt if its cached files are lost or cut off", async () => {
+    const forget = () => world.store.transaction((db) => db.deleteFrom("feed").where("group_uid", "=", group).execute());
+    for (const spoil of [(path: string) => rm(path, { force: true }), (path: string) => writeFile(path, "x")]) {
+      for (const part of ["data", "gzip", "index"] as const) {
+        await put(world, group, { advisoryId: newId() });
+        const before = await contentOf(world, group);
+        const rows = world.store.reader.selectFrom("feed_file").select("digest").where("group_uid", "=", group).where("part", "=", part);
+        const digests = (await rows.execute()).map(({ digest }) => digest);
+        assert.ok(digests.length > 0);
+        for (const digest of digests) await spoil(fileOf(world, digest));
         assert.deepEqual(await contentOf(world, group), before);
+        await put(world, group, { advisoryId: newId() });
+        const after = await contentOf(world, group);
+        assert.notDeepEqual(after, before);
+        await forget();
+        assert.deepEqual(await contentOf(world, group), after);
       }
     }
-    // The previous files are removed.
-    for (const folder of await readdir(folders)) {
-      const states = (await readdir(join(folders, folder))).filter((name) => name.endsWith(".json"));
-      for (const name of states) assert.ok(JSON.parse(await readFile(join(folders, folder, name), "utf8")));
-    }
+  });
+
+  it("the files of earlier builds are removed when their readers had time to end", async () => {
+    const digestsOf = async () =>
+      (await world.store.reader.selectFrom("feed_file").select("digest").where("group_uid", "=", group).execute()).map(
+        ({ digest }) => digest,
+      );
+    await put(world, group, { advisoryId: newId() });
+    await getZip(world, `${group}/osv.zip`);
+    const first = await digestsOf();
+    assert.equal(first.length, 2);
+    await put(world, group, { advisoryId: newId() });
+    await getZip(world, `${group}/osv.zip`);
+    assert.equal((await digestsOf()).length, 4);
+    for (const digest of first) assert.ok(existsSync(fileOf(world, digest)));
+    await later(world);
+    await put(world, group, { advisoryId: newId() });
+    await getZip(world, `${group}/osv.zip`);
+    await until(async () => (await digestsOf()).every((digest) => !first.includes(digest)));
+    await until(() => first.every((digest) => !existsSync(fileOf(world, digest))));
+    assert.deepEqual(
+      (await world.store.reader.selectFrom("blob").select("digest").where("digest", "in", first).execute()).map(({ digest }) => digest),
+      [],
+    );
   });
 
   it("concurrent requests share one build", async () => {

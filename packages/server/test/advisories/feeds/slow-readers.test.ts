@@ -1,16 +1,16 @@
 /** Tests that callers who read a feed slowly, or wait for one, do not block other callers. Uses no database. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdtemp, rm, truncate, writeFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { after, before, describe, it } from "node:test";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { describe, it } from "node:test";
 import { NO_ACCESS } from "../../../src/access/capabilities.ts";
 import type { Principal } from "../../../src/access/principal.ts";
 import type { Publication } from "../../../src/advisories/documents/publication.ts";
 import type { Feed, Feeds } from "../../../src/advisories/feeds/feeds.ts";
 import { createFeedsHandler, type FeedsHandlerOptions } from "../../../src/advisories/feeds/http/feeds-handler.ts";
+import type { BlobStore } from "../../../src/blobs/store.ts";
 import type { Store } from "../../../src/db/store.ts";
 import { createCallerSlots } from "../../../src/http/caller-slots.ts";
 import { createProtocolFrame } from "../../../src/http/protocol-frame.ts";
@@ -28,15 +28,13 @@ const LIST = `/holt/v1/feeds/${"a".repeat(40)}`;
 const FEED = `${LIST}/osv.zip`;
 
 describe("slow readers of feeds", () => {
-  let dir: string;
-  let feed: Feed;
-  before(async () => {
-    dir = await mkdtemp(join(tmpdir(), "holt-feeds-"));
-    feed = { path: join(dir, "feed"), size: SIZE, sum: "sum", lastModified: new Date(0).toISOString() };
-    await writeFile(feed.path, "");
-    await truncate(feed.path, SIZE);
-  });
-  after(() => rm(dir, { recursive: true, force: true }));
+  const data = { digest: `sha256:${"0".repeat(64)}`, size: SIZE };
+  const feed: Feed = { group: "", build: "", data, sum: "sum", lastModified: new Date(0).toISOString() };
+  const chunk = Buffer.alloc(65_536);
+  const send: BlobStore["send"] = async (_digest, _range, begin) => {
+    const chunks = Array.from({ length: SIZE / chunk.length }, () => chunk);
+    await pipeline(Readable.from(chunks), begin()).catch(() => {});
+  };
 
   /** All organizations are public, and a token is the uid of its caller. */
   function start(
@@ -50,6 +48,7 @@ describe("slow readers of feeds", () => {
         log: createLog("silent"),
         ...unaudited,
       }),
+      blobs: { send },
       feeds: { assertGroup: async () => {}, feed: made } as unknown as Feeds,
       publication: { isPublic: async () => true } as unknown as Publication,
       authenticator: {

@@ -1,10 +1,9 @@
 /** Sends feeds, single records of feeds, and the list of feeds of a group. */
 import { createHash } from "node:crypto";
-import { close, open } from "node:fs";
-import { promisify } from "node:util";
-import { ReaderLeft, sendFile } from "../../../blobs/send-file.ts";
+import { type BlobStore, NoSuchBlob } from "../../../blobs/store.ts";
 import { allowLongBody } from "../../../http/body-time.ts";
 import type { HttpRequest, HttpResponse } from "../../../http/http-exchange.ts";
+import type { StoredFile } from "../feed-files.ts";
 import { type FeedFormat, feedFormats } from "../feed-format.ts";
 import type { Feed, Feeds } from "../feeds.ts";
 import { isKnown, takesGzip, type Validators } from "./conditions.ts";
@@ -18,6 +17,7 @@ export interface FeedExchange {
   readonly isPublic: boolean;
   /** Whether the caller is anonymous. */
   readonly isAnonymous: boolean;
+  readonly blobs: Pick<BlobStore, "send">;
   /** The longest pause of a file's transfer. */
   readonly transferIdleMs: number;
   /** Called when the only work left is to send a file, which takes as long as the client likes. */
@@ -25,18 +25,19 @@ export interface FeedExchange {
 }
 
 export async function answerFeed(exchange: FeedExchange, format: FeedFormat, feeds: Feeds): Promise<void> {
+  const feed = await feeds.feed(exchange.group, format, exchange.isAnonymous);
   try {
-    await answerFeedOnce(exchange, format, feeds);
+    await answerFile(exchange, format, feed, feeds);
   } catch (error) {
-    // A newer file has replaced it since it was found.
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT" || exchange.response.headersSent) throw error;
-    await answerFeedOnce(exchange, format, feeds);
+    if (!(error instanceof NoSuchBlob) || exchange.response.headersSent) throw error;
+    // A newer file has replaced it since it was found, or the file is lost.
+    await feeds.forget(feed);
+    await answerFile(exchange, format, await feeds.feed(exchange.group, format, exchange.isAnonymous), feeds);
   }
 }
 
-async function answerFeedOnce(exchange: FeedExchange, format: FeedFormat, feeds: Feeds): Promise<void> {
-  const { request, group, isAnonymous } = exchange;
-  const feed = await feeds.feed(group, format, isAnonymous);
+async function answerFile(exchange: FeedExchange, format: FeedFormat, feed: Feed, feeds: Feeds): Promise<void> {
+  const { request } = exchange;
   const isList = format.layout.kind === "list";
   const isGzip = isList && takesGzip(request);
   const etags = [`"${feed.sum}"`, `"${feed.sum}-gzip"`];
@@ -44,32 +45,26 @@ async function answerFeedOnce(exchange: FeedExchange, format: FeedFormat, feeds:
   const headers = { etag: isGzip ? etags[1] : etags[0], ...(isList && { vary: "accept-encoding" }) };
   if (isKnown(request, validators)) answerKnown(exchange, validators, headers);
   else
-    await answerFile(exchange, validators, isGzip ? await feeds.gzip(feed) : feed, {
+    await send(exchange, validators, isGzip ? await feeds.gzip(feed) : feed.data, {
       ...headers,
       "content-type": format.contentType,
       ...(isGzip && { "content-encoding": "gzip" }),
     });
 }
 
-async function answerFile(exchange: FeedExchange, validators: Validators, file: Feed, headers: Headers): Promise<void> {
-  const fd = await openAsync(file.path, "r");
-  try {
-    begin(exchange, 200, validators, { ...headers, "content-length": file.size });
-    await send(fd, file, exchange);
-  } finally {
-    close(fd, () => {});
+async function send(exchange: FeedExchange, validators: Validators, { digest, size }: StoredFile, headers: Headers): Promise<void> {
+  const { request, response, blobs, transferIdleMs, onSend } = exchange;
+  const beginResponse = () => begin(exchange, 200, validators, { ...headers, "content-length": size });
+  if (request.method === "HEAD") {
+    beginResponse();
+    return void response.end();
   }
-}
-
-async function send(fd: number, { size }: Feed, { request, response, transferIdleMs, onSend }: FeedExchange): Promise<void> {
-  if (request.method === "HEAD") return void response.end();
-  allowLongBody(request, transferIdleMs);
-  onSend();
-  try {
-    await sendFile(fd, 0, size - 1, response);
-  } catch (error) {
-    if (!(error instanceof ReaderLeft)) throw error;
-  }
+  await blobs.send(digest, { start: 0, end: size - 1 }, () => {
+    beginResponse();
+    allowLongBody(request, transferIdleMs);
+    onSend();
+    return response;
+  });
 }
 
 export async function answerRecord(exchange: FeedExchange, format: FeedFormat, id: string, feeds: Feeds): Promise<void> {
@@ -116,5 +111,3 @@ function begin({ response, isPublic }: FeedExchange, status: number, { lastModif
   if (lastModified !== undefined) response.setHeader("last-modified", new Date(lastModified).toUTCString());
   for (const [name, value] of Object.entries(headers)) if (value !== undefined) response.setHeader(name, value);
 }
-
-const openAsync = promisify(open);

@@ -8,6 +8,7 @@ import type { AccessRule } from "../../../api/call/operation.ts";
 import { answerFromError, type ErrorAnswer, unknownPath, wrongMethod } from "../../../api/rest/error.ts";
 import { sendError } from "../../../api/rest/response.ts";
 import { unknownOperation } from "../../../api/status.ts";
+import type { BlobStore } from "../../../blobs/store.ts";
 import type { Store } from "../../../db/store.ts";
 import type { RequestHandler } from "../../../http/http-exchange.ts";
 import type { ProtocolExchange, ProtocolFrame } from "../../../http/protocol-frame.ts";
@@ -21,6 +22,7 @@ import { type FeedPath, parseFeedPath } from "./feed-path.ts";
 export interface FeedsHandlerOptions {
   readonly frame: ProtocolFrame;
   readonly feeds: Feeds;
+  readonly blobs: Pick<BlobStore, "send">;
   readonly publication: Publication;
   readonly authenticator: Authenticator;
   readonly store: Store;
@@ -63,7 +65,7 @@ async function serve(exchange: ProtocolExchange, options: FeedsHandlerOptions): 
   if (exchange.principal === undefined) exchange.releaseSlot();
   // A caller with a token learns whether a group exists, as from every call. Anonymous callers were refused before.
   if (!isPublic && caller !== undefined) await assertHolds({ kind: "Group", uid: group }, LIST, caller.access, options.store.reader);
-  const sending = { transferIdleMs: options.transferIdleMs, onSend: () => exchange.releaseSlot() };
+  const sending = { blobs: options.blobs, transferIdleMs: options.transferIdleMs, onSend: () => exchange.releaseSlot() };
   await answer({ request, response, group, isPublic, isAnonymous: caller === undefined, ...sending }, path, options);
 }
 
