@@ -40,6 +40,14 @@ export async function lockState<State>(db: WriteDb, name: string, first: State):
   return JSON.parse(row.value) as State;
 }
 
+/** Like `lockState`, but does not wait. Undefined if another transaction has locked the state. */
+export async function tryLockState<State>(db: WriteDb, name: string, first: State): Promise<State | undefined> {
+  const query = db.selectFrom("server_state").select("value").where("name", "=", name);
+  const row = await db.dialect.forClaim(query).executeTakeFirst();
+  if (row !== undefined) return JSON.parse(row.value) as State;
+  return (await readState(db, name)) === undefined ? await lockState(db, name, first) : undefined;
+}
+
 /** Stores a state that the caller has locked, and returns it. */
 export async function writeState<State>(db: WriteDb, name: string, state: State): Promise<State> {
   await db

@@ -46,7 +46,10 @@ export function startDelivery({ store, clock, log, webhook, policy, retentionMs,
     spacingMs: PUBLISH_SPACING_MS,
     async step() {
       // When this server stops, the next one publishes the rest.
-      while (!isClosed && (await publish(store, clock, eventPrefix))) dispatcher.wake();
+      let outcome = await publish(store, clock, eventPrefix);
+      for (; outcome === "more" && !isClosed; outcome = await publish(store, clock, eventPrefix)) dispatcher.wake();
+      // After the spacing, all events may have their positions.
+      if (outcome === "busy") return 0;
       dispatcher.wake();
       return POLL_MS;
     },

@@ -1,7 +1,7 @@
 /** Gives events their positions and inserts a delivery for each subscription that receives them. Sends nothing. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { sql } from "kysely";
-import { lockState, readState, setState, writeState } from "../../db/server-state.ts";
+import { lockState, readState, setState, tryLockState, writeState } from "../../db/server-state.ts";
 import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { type NewEvent, subscriptionsOf } from "./match.ts";
@@ -31,24 +31,32 @@ interface NewDelivery {
 }
 
 /**
- * Publishes one transaction of events. A lock on a row lets one server publish at a time.
- * @param prefix of every type that this server emits
- * @returns whether there may be more
+ * - done: all events that were there are published;
+ * - more: there may be more;
+ * - busy: another server publishes, and may not see the newest events. A later attempt finds those that it left.
  */
-export async function publish(store: Store, clock: Clock, prefix: string): Promise<boolean> {
+export type PublishOutcome = "done" | "more" | "busy";
+
+/**
+ * Publishes one transaction of events. A lock on a row lets one server publish at a time. Others do not wait for it, as each
+ * would keep a connection.
+ * @param prefix of every type that this server emits
+ */
+export async function publish(store: Store, clock: Clock, prefix: string): Promise<PublishOutcome> {
   const waiting = await store.reader.selectFrom("outbox").select("seq").where("position", "is", null).limit(1).execute();
-  if (waiting.length === 0) return false;
+  if (waiting.length === 0) return "done";
   return store.transaction(async (db) => {
-    const state = await lockState<State>(db, NAME, { position: 0, time: "" });
+    const state = await tryLockState<State>(db, NAME, { position: 0, time: "" });
+    if (state === undefined) return "busy";
     const events = await readNew(db);
     const { taken, deliveries } = assignPositions(events, await subscriptionsOf(db, events, prefix), state.position);
-    if (taken.length === 0) return false;
+    if (taken.length === 0) return "done";
     const time = dueTime(clock.now(), state.time);
     await storePositions(db, taken, state.position);
     await insertDeliveries(db, deliveries, clock.now().toISOString(), time);
     await touchQueues(db, [...new Set(deliveries.map((delivery) => delivery.subscription_uid))].toSorted(), time);
     await writeState<State>(db, NAME, { position: state.position + taken.length, time });
-    return taken.length < events.length || events.length === MAX_EVENTS_PER_TRANSACTION;
+    return taken.length < events.length || events.length === MAX_EVENTS_PER_TRANSACTION ? "more" : "done";
   });
 }
 

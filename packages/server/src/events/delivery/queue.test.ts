@@ -10,6 +10,7 @@ import { createManualClock } from "../../../test/harness/manual-clock.ts";
 import { createMigratedDatabase } from "../../../test/harness/migrated-database.ts";
 import { until } from "../../../test/harness/wait.ts";
 import { openDatabase } from "../../cli/open-installation.ts";
+import { lockState } from "../../db/server-state.ts";
 import type { Store } from "../../db/store.ts";
 import { createSlots } from "../../jobs/fair-share.ts";
 import { createLog } from "../../lib/log.ts";
@@ -116,7 +117,7 @@ function suite(open: () => Promise<Store>): void {
       { audience: "test", subject: "nobody" },
     ] as const)
       await append(store, event);
-    assert.equal(await publish(store, clock, "dev.holt"), false);
+    assert.equal(await publish(store, clock, "dev.holt"), "done");
     assert.deepEqual(
       (await outbox(store)).map(({ position }) => position),
       [1, 2, 3, 4, 5, 6, 7, 8, 9],
@@ -168,12 +169,45 @@ function suite(open: () => Promise<Store>): void {
     assert.equal((await deliveries(store)).length, 105);
   });
 
+  test("a server does not wait for another one that publishes, and publishes later what that one left", async () => {
+    await using store = await open();
+    // SQLite has one server, whose transactions wait for each other.
+    if (store.dialect.notify === undefined) return;
+    const clock = createManualClock();
+    await append(store);
+    assert.equal(await publish(store, clock, "dev.holt"), "done");
+    await append(store);
+    const locked = Promise.withResolvers<void>();
+    const end = Promise.withResolvers<void>();
+    const other = store.transaction(async (db) => {
+      await lockState(db, "event_position", {});
+      locked.resolve();
+      await end.promise;
+    });
+    await locked.promise;
+    assert.equal(await publish(store, clock, "dev.holt"), "busy");
+    const webhook = { sign: () => Promise.reject(new Error("nothing is sent")), send: async () => undefined };
+    const policy = { backoffMs: [1000], giveUpMs: 1000 };
+    await using _delivery = startDelivery({ store, clock, log, webhook, policy, retentionMs: 3_600_000, eventPrefix: "dev.holt" });
+    assert.deepEqual(
+      (await outbox(store)).map(({ position }) => position),
+      [1, null],
+    );
+    end.resolve();
+    await other;
+    await until(async () => (await outbox(store)).every(({ position }) => position !== null));
+    assert.deepEqual(
+      (await outbox(store)).map(({ position }) => position),
+      [1, 2],
+    );
+  });
+
   test("an event with more subscriptions than rows per statement reaches all of them", async () => {
     await using store = await open();
     for (let i = 0; i < 600; i++) await subscribe(store, ORG, `s${i}`);
     await append(store);
     await append(store);
-    assert.equal(await publish(store, createManualClock(), "dev.holt"), true, "the second event is for the next transaction");
+    assert.equal(await publish(store, createManualClock(), "dev.holt"), "more", "the second event is for the next transaction");
     assert.equal((await deliveries(store)).length, 600);
   });
 
@@ -196,10 +230,10 @@ function suite(open: () => Promise<Store>): void {
     const clock = createManualClock();
     await subscribe(store, ORG, "org");
     const [a, b] = [createQueues(store, clock), createQueues(store, clock)];
-    assert.deepEqual(await a.look(), { isDue: false, next: null });
+    assert.deepEqual(await a.look(), { isDue: false, isBehind: false, next: null });
     await append(store);
     await publish(store, clock, "dev.holt");
-    assert.deepEqual(await a.look(), { isDue: true, next: null });
+    assert.deepEqual(await a.look(), { isDue: true, isBehind: false, next: null });
     assert.deepEqual(await a.claim(capacityOf(0, 10)), []);
     assert.deepEqual(await a.claim(capacityOf(10, 10)), [{ uid: "org", health: HEALTHY }]);
     assert.deepEqual(await b.claim(capacityOf(10, 10)), []);
@@ -243,6 +277,25 @@ function suite(open: () => Promise<Store>): void {
     assert.equal(await claim(), "aaaaaaa");
   });
 
+  test("a server sees that another one is busy with a healthy queue, and not its own or failing ones", async () => {
+    await using store = await open();
+    const clock = createManualClock();
+    const [busy, idle] = [createQueues(store, clock), createQueues(store, clock)];
+    const outcomes = createOutcomeLog({ store, clock, log, lease: busy.lease });
+    await subscribe(store, ORG, "org");
+    await append(store);
+    await publish(store, clock, "dev.holt");
+    await busy.claim(capacityOf(2, 2));
+    assert.equal((await idle.look()).isBehind, false, "the run has just begun");
+    clock.advance(1000);
+    assert.equal((await idle.look()).isBehind, true);
+    assert.equal((await busy.look()).isBehind, false);
+    await outcomes.release({ uid: "org", health: { ...HEALTHY, failures: 1 }, recoveredSince: null, notBefore: null });
+    await busy.claim(capacityOf(2, 2));
+    clock.advance(1000);
+    assert.equal((await idle.look()).isBehind, false);
+  });
+
   test("a release sets when the queue is due: at once for due deliveries, not before a hold ends, never while paused", async () => {
     await using store = await open();
     const clock = createManualClock();
@@ -280,7 +333,7 @@ function suite(open: () => Promise<Store>): void {
     await append(store);
     await publish(store, clock, "dev.holt");
     await run([], { ...HEALTHY, failures: 1, pause_time: now, pause_reason: "gone" });
-    assert.deepEqual(await queues.look(), { isDue: false, next: null });
+    assert.deepEqual(await queues.look(), { isDue: false, isBehind: false, next: null });
   });
 
   test("a recovered sink makes deliveries due that failed during the trouble, not those that failed before", async () => {

@@ -7,6 +7,8 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Health } from "./retry.ts";
 
 const LEASE_MS = 10_000;
+/** Runs of healthy queues take longer than this only with many deliveries or a slow sink. */
+const BEHIND_MS = 500;
 
 export interface ClaimedQueue {
   readonly uid: string;
@@ -22,6 +24,8 @@ export interface Capacity {
 export interface Due {
   /** Whether there is a queue to claim. */
   readonly isDue: boolean;
+  /** Whether another server is busy with a healthy queue. Its runs are short, and between two of them nobody has the queue. */
+  readonly isBehind: boolean;
   /** When the next queue is due; null for never. */
   readonly next: string | null;
 }
@@ -59,18 +63,26 @@ export function createQueues(store: Store, clock: Clock): Queues {
 
   return {
     lease,
-    look: () => look(store, lease, now()),
+    look: () => look(store, lease, clock.now()),
     claim: ({ healthy, failing }, limit = Number.POSITIVE_INFINITY) =>
       store.transaction(async (db) => [...(await claimOf(db, "=", healthy, limit)), ...(await claimOf(db, ">", failing, limit))]),
   };
 }
 
-async function look({ reader }: Store, lease: Lease, now: string): Promise<Due> {
+async function look({ reader }: Store, lease: Lease, time: Date): Promise<Due> {
+  const now = time.toISOString();
+  const late = new Date(time.getTime() - BEHIND_MS).toISOString();
   const queues = reader.selectFrom("subscription_queue").where("pause_time", "is", null);
-  const due = queues.where("next_time", "<=", now).where(lease.isFree()).select(sql<number>`1`.as("one")).limit(1);
+  const one = sql<number>`1`.as("one");
+  const due = queues.where("next_time", "<=", now).where(lease.isFree()).select(one).limit(1);
+  const held = queues
+    .where("next_time", "<=", late)
+    .where("failures", "=", 0)
+    .where("lease_holder", "<>", lease.holder)
+    .where("lease_time", ">=", now);
   const next = queues.where("next_time", ">", now).select(({ fn }) => fn.min("next_time").as("next"));
-  const row = await reader.selectNoFrom([due.as("due"), next.as("next")]).executeTakeFirstOrThrow();
-  return { isDue: row.due !== null, next: row.next };
+  const row = await reader.selectNoFrom([due.as("due"), held.select(one).limit(1).as("held"), next.as("next")]).executeTakeFirstOrThrow();
+  return { isDue: row.due !== null, isBehind: row.held !== null, next: row.next };
 }
 
 function dueQueues(db: WriteDb, failures: "=" | ">", now: string) {
