@@ -40,14 +40,20 @@ export async function importOrganizationCommand(args: readonly string[], loadCon
     const transferKey = transferKeyOf(exported, values, config);
     using _lock = lockSqlite(config);
     await using installation = await openInstallation(config, { use: "bulk", command: "import org" });
+    // A server that had the organization before compares the entries of its chain.
+    await sealAll(installation);
     const result = await runImport({ target, exported, transferKey }, config, installation);
     // The checkpoints in the export prove the entries only once they are sealed.
-    while (await seal(installation.store, installation.clock));
+    await sealAll(installation);
     printResult(exported, result);
     console.error("verifying");
     const { problems } = await verifyInstallation(installation, config, { readsAll: false, repairs: false });
     return problems > 0 ? 3 : 0;
   });
+}
+
+async function sealAll({ store, clock }: Installation): Promise<void> {
+  while (await seal(store, clock));
 }
 
 interface Source {
@@ -103,7 +109,8 @@ function printResult(
   { rows, present, leftOut }: ImportResult,
 ): void {
   console.log(`Imported ${name} (${uid}): ${rows} rows and ${blobs.count} blobs of ${blobs.bytes} bytes.`);
-  if (present > 0) console.log(`${present} rows that organizations share were here already and stay as they are.`);
+  if (present > 0)
+    console.log(`${present} rows that organizations share, or that the audit log has, were here already and stay as they are.`);
   for (const [what, count] of leftOut) console.log(`Left out: ${count} ${what}.`);
   if (positions !== null)
     console.log("Its subscriptions deliver from here from now on. Stop those of the other server, or delete them there.");

@@ -105,15 +105,14 @@ async function assertSameSchema({ store, exported, schema, tables }: ImportParts
 const REMAINS: Readonly<Record<string, (organization: string) => string>> = {
   outbox: (organization) =>
     `had the organization ${organization} before, and still has its events; import it when they are older than HOLT_EVENT_RETENTION`,
-  audit_chain: (organization) =>
-    `had the organization ${organization} before, and its audit log there cannot be continued; import it into another server`,
 };
 
 /** @throws Error for the operator if the server has anything of the organization */
 async function assertAbsent(db: ReadDb, { exported, tables }: ImportParts): Promise<void> {
   const { uid, name } = exported.organization;
   for (const [table, ownership] of Object.entries(tables)) {
-    if (!isCarried(ownership) || ownership.sharedBy !== undefined || !(await hasRows(db, table, ownership, uid))) continue;
+    if (!isCarried(ownership) || ownership.sharedBy !== undefined || ownership.newRows !== undefined) continue;
+    if (!(await hasRows(db, table, ownership, uid))) continue;
     throw new Error(
       `this server ${REMAINS[table]?.(`${name} (${uid})`) ?? `has the organization ${name} (${uid}) already: its table ${table} has rows of it`}`,
     );

@@ -40,11 +40,16 @@ export class ImportedRows {
     const shape = this.#shapes.get(table.name);
     if (ownership === undefined || !isCarried(ownership) || shape === undefined) throw new Error(`there is no table ${table.name}`);
     if (ownership.position !== undefined) await this.#reservePositions();
+    const isNew = await ownership.newRows?.(this.#db, this.#parts.exported.organization.uid);
     let batch: Row[] = [];
     for (const file of table.files)
       for await (const cells of readRows(target, file)) {
         const row = this.#rowOf(cells, table, { shape, ownership });
         if (row === undefined) continue;
+        if (isNew !== undefined && !(await isNew(row))) {
+          this.#present++;
+          continue;
+        }
         batch.push(row);
         if (batch.length < this.#db.dialect.rowsPerInsert) continue;
         await this.#insertBatch(batch, { shape, ownership });

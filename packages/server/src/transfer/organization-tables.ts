@@ -28,6 +28,11 @@ export interface CarriedTable {
    * they are. Without it, all rows belong to one organization, and an import refuses a server that has any.
    */
   readonly sharedBy?: readonly string[];
+  /**
+   * The server keeps rows of a deleted organization. Says, in the order of the export, which rows it lacks when the organization returns.
+   * Undefined if it has none.
+   */
+  newRows?(db: ReadDb, organization: string): Promise<((row: Readonly<Record<string, Cell | Uint8Array>>) => Promise<boolean>) | undefined>;
   /** The rows are imported only with the row that the column refers to, not where that one exists already. */
   readonly onlyWith?: { readonly column: string; readonly table: string };
   /** Columns with numbers of rows, which each server assigns anew, and the tables that they refer to. */
