@@ -5,8 +5,8 @@
 import { cpus } from "node:os";
 import { parseArgs } from "node:util";
 import { advisoryParts } from "./advisories/parts.ts";
-import { consoleParts } from "./console/parts.ts";
 import { auditLists } from "./audit/lists.ts";
+import { consoleParts } from "./console/parts.ts";
 import type { StoreName } from "./data/stores.ts";
 import { eventParts } from "./events/parts.ts";
 import { fleetParts } from "./fleet/fleet.ts";

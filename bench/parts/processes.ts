@@ -24,7 +24,8 @@ export async function processesParts(store: StoreName): Promise<Line[]> {
   for (const [kind, requestOf] of kinds) {
     const contenders = [contender(one, requestOf), contender(two, requestOf)];
     // Two processes compile their hot code twice, each with half of the answers.
-    for (const { load } of contenders) await makeLoad("http1", { ...load, warmUpMs: 0, durationMs: HEATING_ROUNDS * scale.durationMs });
+    for (const { load } of contenders)
+      await makeLoad("http1", { ...load, warmUpMs: 0, durationMs: HEATING_ROUNDS * scale.round.durationMs });
     const before = cpuSeconds(two.pid);
     const [ofOne, ofTwo] = (await compare("http1", contenders)) as [Figures, Figures];
     const supervisor = cpuSeconds(two.pid) - before;

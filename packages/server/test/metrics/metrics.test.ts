@@ -48,7 +48,17 @@ for (const store of storeNames) {
     assert.equal(value("holt_blob_bytes"), 0);
     assert.equal(value("holt_uploads"), 0);
     assert.equal(value("holt_subscriptions_paused"), 0);
-    for (const queue of ["deliveries", "image-packages", "image-facts", "repo-sync", "matching", "mirrors", "fetches", "imports", "mails"]) {
+    for (const queue of [
+      "deliveries",
+      "image-packages",
+      "image-facts",
+      "repo-sync",
+      "matching",
+      "mirrors",
+      "fetches",
+      "imports",
+      "mails",
+    ]) {
       assert.equal(value("holt_jobs_waiting", { queue }), 0, queue);
       assert.equal(value("holt_jobs_running", { queue }), 0, queue);
       assert.equal(value("holt_jobs_oldest_age_seconds", { queue }), 0, queue);
