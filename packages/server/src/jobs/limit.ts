@@ -26,24 +26,32 @@ export interface CountedLimit extends ConcurrencyLimit {
 /** @param refusal makes the error for work that finds no free slot */
 export function createConcurrencyLimit(slots: number, refusal: () => Error): CountedLimit {
   let taken = 0;
+  class TakenSlot implements Slot {
+    #isHeld = false;
+
+    constructor() {
+      this.retake();
+    }
+
+    release(): void {
+      if (this.#isHeld) taken--;
+      this.#isHeld = false;
+    }
+
+    retake(): void {
+      if (!this.#isHeld) taken++;
+      this.#isHeld = true;
+    }
+  }
   return {
     taken: () => taken,
     async run(work) {
       if (taken >= slots) throw refusal();
-      taken++;
-      let isHeld = true;
-      const release = () => {
-        if (isHeld) taken--;
-        isHeld = false;
-      };
-      const retake = () => {
-        if (!isHeld) taken++;
-        isHeld = true;
-      };
+      const slot = new TakenSlot();
       try {
-        return await work({ release, retake });
+        return await work(slot);
       } finally {
-        release();
+        slot.release();
       }
     },
   };

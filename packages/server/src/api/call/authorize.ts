@@ -10,18 +10,27 @@ import { isInRoot, isUid, rootOf } from "../../lib/uid.ts";
 import type { Caller } from "./authenticate.ts";
 import type { Operation } from "./operation.ts";
 
-/** Throws unless the caller may run the operation. Unscoped operations always pass: their handlers answer only what the caller may see. */
-export async function authorize(operation: Operation, request: Message, caller: Caller, db: ReadDb): Promise<void> {
+/**
+ * Throws unless the caller may run the operation. Unscoped operations always pass: their handlers answer only what the caller may see.
+ * @returns undefined if the rights of the caller decide without the database
+ */
+export function authorize(operation: Operation, request: Message, caller: Caller, db: ReadDb): Promise<void> | undefined {
   const { access: rule } = operation;
-  if (rule.mode !== "scoped") return;
+  if (rule.mode !== "scoped") return undefined;
   const uid = rule.scopeOf(request);
   const isParent = "parent" in request || "parentId" in request;
   // Accepted terms belong to a group and have no uid of their own.
   const kind = isParent || rule.scopeField === "group" ? "Group" : operation.kind;
   if (!isUid(uid)) throw isParent ? invalidParent(operation, uid) : notFound(kind, uid.slice(0, 200));
-  if (caller.access.holds(rule.capabilities, uid)) return;
-  if (!operation.writes && (await mayReadUser(uid, rule.capabilities, caller, db))) return;
-  throw await refusal({ kind, uid }, rule.capabilities, caller.access, db);
+  if (caller.access.holds(rule.capabilities, uid)) return undefined;
+  return assertReadsUser({ kind, uid }, operation, caller, db);
+}
+
+/** The last way to be admitted: reading a user. */
+async function assertReadsUser(target: Target, { access, writes }: Operation, caller: Caller, db: ReadDb): Promise<void> {
+  const capabilities = access.mode === "scoped" ? access.capabilities : 0n;
+  if (!writes && (await mayReadUser(target.uid, capabilities, caller, db))) return;
+  throw await refusal(target, capabilities, caller.access, db);
 }
 
 /** In version 1 the field is `parent_id`, and a parent need not be a group. */

@@ -27,7 +27,7 @@ test("calls beyond the rate are refused with the time to wait, each identity and
   let now = 0;
   const rates = createCallRates(() => now);
   const admit = (scope: string, who: string) =>
-    rates.admit(scope, who, db).then(
+    (async () => rates.admit(scope, who, db))().then(
       () => "ok",
       (error: unknown) => {
         assert.ok(error instanceof HoltError && error.code === Code.RESOURCE_EXHAUSTED);

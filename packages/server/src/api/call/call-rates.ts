@@ -16,8 +16,11 @@ interface Bucket {
 }
 
 export interface CallRates {
-  /** @throws RESOURCE_EXHAUSTED with the seconds after which one call is allowed */
-  admit(scope: string, principal: string | undefined, db: ReadDb): Promise<void>;
+  /**
+   * @returns undefined if the limits are known and allow the call
+   * @throws RESOURCE_EXHAUSTED with the seconds after which one call is allowed
+   */
+  admit(scope: string, principal: string | undefined, db: ReadDb): Promise<void> | undefined;
 }
 
 /** @param now a monotonic clock, in milliseconds */
@@ -25,9 +28,7 @@ export function createCallRates(now: () => number = () => performance.now()): Ca
   const known = new Lru<string, { readonly limits: Limits; readonly at: number }>(MAX_ORGANIZATIONS);
   const buckets = new Lru<string, Bucket>(MAX_BUCKETS);
 
-  async function limitsOf(orgUid: string, db: ReadDb): Promise<Limits> {
-    const found = known.get(orgUid);
-    if (found !== undefined && now() - found.at < LIMITS_AGE_MS) return found.limits;
+  async function load(orgUid: string, db: ReadDb): Promise<Limits> {
     const limits = await readLimits(db, orgUid);
     known.set(orgUid, { limits, at: now() });
     return limits;
@@ -41,12 +42,20 @@ export function createCallRates(now: () => number = () => performance.now()): Ca
     if (!isAllowed) throw limitExceeded({ name, limit, usage: limit, retryAfterSeconds: Math.ceil((1 - calls) / limit) });
   }
 
+  function takeAll(orgUid: string, principal: string | undefined, limits: Limits): void {
+    const { calls_per_second: ofAll, calls_per_second_per_identity: ofOne } = limits;
+    if (ofOne !== undefined) take(`${orgUid} ${principal ?? ""}`, "calls_per_second_per_identity", ofOne);
+    if (ofAll !== undefined) take(orgUid, "calls_per_second", ofAll);
+  }
+
   return {
-    async admit(scope, principal, db) {
+    admit(scope, principal, db) {
       const orgUid = rootOf(scope);
-      const { calls_per_second: ofAll, calls_per_second_per_identity: ofOne } = await limitsOf(orgUid, db);
-      if (ofOne !== undefined) take(`${orgUid} ${principal ?? ""}`, "calls_per_second_per_identity", ofOne);
-      if (ofAll !== undefined) take(orgUid, "calls_per_second", ofAll);
+      const found = known.get(orgUid);
+      if (found === undefined || now() - found.at >= LIMITS_AGE_MS)
+        return load(orgUid, db).then((limits) => takeAll(orgUid, principal, limits));
+      takeAll(orgUid, principal, found.limits);
+      return undefined;
     },
   };
 }

@@ -8,7 +8,7 @@ import type { Store } from "../../db/store.ts";
 import type { DiskSpace } from "../../jobs/disk-space.ts";
 import type { ConcurrencyLimit } from "../../jobs/limit.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { Code, codeName, HoltError, internal, unimplemented } from "../../lib/errors.ts";
+import { codeName, HoltError, internal, unimplemented } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { type Attributes, noTracer, type Tracer } from "../../lib/tracer.ts";
 import { appendEvent, type EventNames } from "../../outbox/outbox.ts";
@@ -16,6 +16,7 @@ import { appendCallAudit, type CallAudit, recordFailure, recordRead } from "./au
 import { type Authenticator, authenticate, type Caller } from "./authenticate.ts";
 import { authorize } from "./authorize.ts";
 import { type Call, type CallMetadata, type MessageSource, messageOf, type Reply, type WriteCall } from "./call.ts";
+import { type CallLog, createCallLog } from "./call-log.ts";
 import type { CallMetrics } from "./call-metrics.ts";
 import type { CallRates } from "./call-rates.ts";
 import type { Handler } from "./implement.ts";
@@ -44,17 +45,23 @@ export interface RunDependencies {
   readonly rates?: CallRates | undefined;
 }
 
+/** The dependencies and what is made of them once. */
+interface Running extends RunDependencies {
+  readonly logCall: CallLog;
+}
+
 /** Rejects with HoltError only. Any other error of a handler is logged with its cause and leaves as INTERNAL. */
 export function createRun(dependencies: RunDependencies): Run {
   const { tracer = noTracer } = dependencies;
-  if (!tracer.isActive) return (operation, source, metadata) => runCall(runningCall(operation, metadata), source, dependencies);
+  const parts: Running = { ...dependencies, logCall: createCallLog(dependencies.log) };
+  if (!tracer.isActive) return (operation, source, metadata) => runCall(runningCall(operation, metadata), source, parts);
   return (operation, source, metadata) => {
     const running = runningCall(operation, metadata);
     return tracer.span(
       { name: operation.name, kind: "server", attributes: attributesOf(running), parent: metadata.traceHeaders },
       async (span) => {
         try {
-          return await runCall(running, source, dependencies);
+          return await runCall(running, source, parts);
         } finally {
           span.set({ "holt.principal": running.caller?.principal?.uid });
         }
@@ -71,20 +78,11 @@ function attributesOf({ operation, metadata }: RunningCall): Attributes {
   return { "rpc.method": operation.name, "rpc.system.name": metadata.protocol, "holt.request_id": metadata.requestId };
 }
 
-async function runCall(running: RunningCall, source: MessageSource, dependencies: RunDependencies): Promise<Reply> {
+async function runCall(running: RunningCall, source: MessageSource, dependencies: Running): Promise<Reply> {
   const { limit, audit, clock } = dependencies;
   try {
-    const admitted = await limit.run(() => admit(running, dependencies));
-    // Without a slot: callers that send slowly could hold all of them.
-    const arriving = source();
-    const isHere = !(arriving instanceof Promise);
-    const request = await arriving;
-    running.request = request;
-    const reply = await limit.run(async () => {
-      // Rights may have changed while the message arrived.
-      const current = isHere ? admitted : { ...admitted, ...(await authenticateCaller(running, dependencies)) };
-      return execute(running, current, request, dependencies);
-    });
+    const begun = await limit.run(() => begin(running, source, dependencies));
+    const reply = begun instanceof ArrivingCall ? await finish(running, begun, dependencies) : begun;
     recordCall(dependencies, running, undefined);
     if (running.operation.handler?.kind === "read") recordRead(audit, running, clock.now());
     return reply;
@@ -94,6 +92,36 @@ async function runCall(running: RunningCall, source: MessageSource, dependencies
     recordFailure(audit, running, error, clock.now());
     throw error;
   }
+}
+
+/** Admits the caller, and executes the call unless its request is still arriving. */
+async function begin(running: RunningCall, source: MessageSource, dependencies: Running): Promise<Reply | ArrivingCall> {
+  const admitted = await admit(running, dependencies);
+  const request = source();
+  if (request instanceof Promise) return new ArrivingCall(admitted, request);
+  running.request = request;
+  return execute(running, admitted, request, dependencies);
+}
+
+/** A call that waits for its request without a slot: callers that send slowly could hold all of them. */
+class ArrivingCall {
+  readonly admitted: AdmittedCall;
+  readonly request: Promise<Message>;
+
+  constructor(admitted: AdmittedCall, request: Promise<Message>) {
+    this.admitted = admitted;
+    this.request = request;
+  }
+}
+
+async function finish(running: RunningCall, arriving: ArrivingCall, dependencies: Running): Promise<Reply> {
+  const request = await arriving.request;
+  running.request = request;
+  return dependencies.limit.run(async () => {
+    // Rights may have changed while the message arrived.
+    const current = { ...arriving.admitted, ...(await authenticateCaller(running, dependencies)) };
+    return execute(running, current, request, dependencies);
+  });
 }
 
 /** The facts of a call for its log line and its audit entry. */
@@ -141,9 +169,17 @@ async function execute(
   const { requiredTerms, clock, disk, rates, tracer = noTracer } = dependencies;
   const { reader } = dependencies.store;
   operation.validate(request);
-  await tracer.span(AUTHORIZATION, () => authorize(operation, request, { principal, access }, reader));
-  if (operation.access.mode === "scoped") await rates?.admit(operation.access.scopeOf(request), principal?.uid, reader);
-  await assertTermsFor(operation, request, requiredTerms, reader);
+  const caller = { principal, access };
+  if (tracer.isActive) await tracer.span(AUTHORIZATION, async () => authorize(operation, request, caller, reader));
+  else {
+    const asked = authorize(operation, request, caller, reader);
+    if (asked !== undefined) await asked;
+  }
+  if (rates !== undefined && operation.access.mode === "scoped") {
+    const admitted = rates.admit(operation.access.scopeOf(request), principal?.uid, reader);
+    if (admitted !== undefined) await admitted;
+  }
+  if (requiredTerms.length > 0) await assertTermsFor(operation, request, requiredTerms, reader);
   const call = { operation, metadata, principal, access, now: clock.now(), db: reader };
   if (handler.kind === "read") return handler.handle(request, call);
   if (operation.grows) disk?.assertFor();
@@ -184,24 +220,11 @@ async function appendEventOf(call: WriteCall, request: Message, reply: Reply, na
 }
 
 function recordCall(
-  { log, metrics }: RunDependencies,
+  { metrics, logCall }: Running,
   { operation, metadata, started, caller }: RunningCall,
   error: HoltError | undefined,
 ): void {
-  const code = error === undefined ? "OK" : codeName(error.code);
   const ms = performance.now() - started;
-  metrics?.record(operation, metadata.protocol, code, ms / 1000);
-  const line = {
-    operation: operation.name,
-    code,
-    ms: Math.round(ms * 1000) / 1000,
-    principal: caller?.principal?.uid,
-    requestId: metadata.requestId,
-    protocol: metadata.protocol,
-    client: metadata.clientId,
-    remote: metadata.remoteAddress,
-  };
-  if (error === undefined) log.info(line, "call");
-  else if (error.code === Code.INTERNAL) log.error({ ...line, err: error.cause }, "call");
-  else log.info({ ...line, message: error.message }, "call");
+  metrics?.record(operation, metadata.protocol, error === undefined ? "OK" : codeName(error.code), ms / 1000);
+  logCall({ operation, metadata, principal: caller?.principal?.uid, ms }, error);
 }

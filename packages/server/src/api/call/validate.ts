@@ -12,6 +12,7 @@ type Check = (request: Record<string, unknown>, violations: FieldViolation[]) =>
  */
 export function compileValidator(schema: DescMessage): (request: Message) => void {
   const checks = schema.fields.filter(isRequired).flatMap((field) => checkOf(field) ?? []);
+  if (checks.length === 0) return () => {};
   return (request) => {
     const violations: FieldViolation[] = [];
     for (const check of checks) check(request as unknown as Record<string, unknown>, violations);
