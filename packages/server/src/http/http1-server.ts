@@ -7,7 +7,7 @@ import { Answer, type Answers } from "./answer.ts";
 import { limitTime } from "./body-time.ts";
 import { closeInStages, discardInput } from "./close-in-stages.ts";
 import { hasOneHost } from "./host-header.ts";
-import { COMMON_HEADERS, type RequestHandler, setCommonHeaders } from "./http-exchange.ts";
+import { COMMON_HEADERS, type RequestHandler } from "./http-exchange.ts";
 import { MeteredHttp1Response } from "./metered-response.ts";
 import type { Peer, Peers } from "./peers.ts";
 import type { TransportLimits } from "./transport-limits.ts";
@@ -88,7 +88,6 @@ export function createHttp1Server({ onRequest, limits, answers, peers, log }: Se
   function serve(request: IncomingMessage, response: ServerResponse): void {
     if (request.rawHeaders.length > 2 * limits.headerFields) return void refuseRequest(response, 431);
     if (!hasOneHost(request)) return void refuseRequest(response, 400);
-    setCommonHeaders(response);
     if (hasBody(request)) limitTime(request, limits.requestMs, () => request.complete || refuseInTurn(LATE, request.socket));
     onRequest(request, response);
   }

@@ -2,6 +2,7 @@
 import { ServerResponse } from "node:http";
 import { Http2ServerResponse } from "node:http2";
 import type { Answer, AnswerCarrier } from "./answer.ts";
+import { setCommonHeaders } from "./http-exchange.ts";
 import { isShared, type OnWritten, SLICE_BYTES, SlicedOutput } from "./sliced-output.ts";
 
 type Content = string | Uint8Array;
@@ -79,21 +80,48 @@ class MeteredOutput {
   }
 }
 
+type WriteHead = (status: number, ...rest: unknown[]) => unknown;
+
 export class MeteredHttp1Response extends ServerResponse implements AnswerCarrier {
   answer: Answer | undefined;
-  readonly #metered = new MeteredOutput(this, {
-    write: (...given) => super.write(...(given as [Content])),
-    end: (...given) => super.end(...(given as [])),
-    endsWithContent: true,
-  });
+  #metered: MeteredOutput | undefined;
+
+  /** Node also calls it for a response whose head is implicit, so every response has the common headers. */
+  override writeHead(...given: unknown[]): this {
+    if (!this.headersSent) setCommonHeaders(this);
+    (super.writeHead as WriteHead).apply(this, given as [number]);
+    return this;
+  }
 
   override write(...given: unknown[]): boolean {
-    return this.#metered.write(given);
+    return this.#output().write(given);
   }
 
   override end(...given: unknown[]): this {
-    this.#metered.end(given);
+    this.#output().end(given);
     return this;
+  }
+
+  /**
+   * Sends a complete answer that needs no slices, in one write to the socket. The head must have the common headers.
+   * @param head names and values in turn
+   * @param bytes of the text as UTF-8
+   */
+  sendAtOnce(status: number, head: readonly string[], text: string, bytes: number): void {
+    this.answer?.add(bytes);
+    (super.writeHead as WriteHead).call(this, status, head);
+    // A text with as many bytes as characters is ASCII, which node copies instead of converting it.
+    super.end(text, bytes === text.length ? "latin1" : "utf8");
+  }
+
+  /** Only answers that are written in parts need it. */
+  #output(): MeteredOutput {
+    this.#metered ??= new MeteredOutput(this, {
+      write: (...given) => super.write(...(given as [Content])),
+      end: (...given) => super.end(...(given as [])),
+      endsWithContent: true,
+    });
+    return this.#metered;
   }
 
   /** A pipelined request gets the socket once the earlier responses are complete. */

@@ -13,7 +13,7 @@ export interface Mount {
  */
 export function compileMounts(mounts: readonly Mount[]): (path: string) => RequestHandler | undefined {
   const exact = new Map<string, RequestHandler>();
-  const below: { readonly prefix: string; readonly serve: RequestHandler }[] = [];
+  const below: MountedBelow[] = [];
   for (const { paths, serve } of mounts) {
     for (const path of paths) {
       const prefix = prefixOf(path);
@@ -23,7 +23,19 @@ export function compileMounts(mounts: readonly Mount[]): (path: string) => Reque
       else below.push({ prefix, serve });
     }
   }
-  return (path) => exact.get(path) ?? below.find(({ prefix }) => path.startsWith(prefix))?.serve;
+  const bySegment = Map.groupBy(below, ({ prefix }) => firstSegment(prefix));
+  const findIn = (segment: string, path: string) => bySegment.get(segment)?.find(({ prefix }) => path.startsWith(prefix))?.serve;
+  return (path) => exact.get(path) ?? findIn(firstSegment(path), path) ?? findIn("", path);
+}
+
+interface MountedBelow {
+  readonly prefix: string;
+  readonly serve: RequestHandler;
+}
+
+/** `/v2/` of `/v2/name/tags`; empty for `/` and `/v2`. */
+function firstSegment(path: string): string {
+  return path.slice(0, path.indexOf("/", 1) + 1);
 }
 
 /**

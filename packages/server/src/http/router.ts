@@ -16,7 +16,8 @@ export function createRouter({ mounts, rest, refuse, limits }: RouterOptions): R
   const findMount = compileMounts(mounts);
   return (request, response) => {
     const url = request.url ?? "";
-    if (Buffer.byteLength(url) > limits.urlBytes) {
+    // A character has at most three bytes.
+    if (url.length * 3 > limits.urlBytes && Buffer.byteLength(url) > limits.urlBytes) {
       const message = `Invalid argument: the URL is longer than ${limits.urlBytes} bytes`;
       return refuse(response, 414, new HoltError(Code.INVALID_ARGUMENT, message));
     }

@@ -47,7 +47,9 @@ export function createGrpcHandler(options: GrpcOptions): GrpcHandler {
       return true;
     },
     handleRequest(request, response) {
-      const [requested = ""] = (request.url ?? "").split("?", 1);
+      const requested = pathOf(request.url ?? "");
+      // Names of services have a dot, and most paths of REST have none.
+      if (!requested.includes(".") && !isGrpc(request)) return false;
       const { path, alias } = paths.get(requested) ?? { path: requested, alias: undefined };
       const handler = handlers.get(path);
       if (handler !== undefined) void serveByConnect(handler, { request, response, alias }, log);
@@ -66,6 +68,11 @@ function compileUnaryRoutes(operations: readonly Operation[], paths: ReturnType<
     if (operation !== undefined) routes.set(requested, { operation, alias });
   }
   return routes;
+}
+
+function pathOf(url: string): string {
+  const query = url.indexOf("?");
+  return query < 0 ? url : url.slice(0, query);
 }
 
 function isGrpc({ headers }: HttpRequest): boolean {

@@ -6,6 +6,7 @@ import type { HttpRequest, HttpResponse } from "../../http/http-exchange.ts";
 import { readBody } from "../../http/read-body.ts";
 import { type Allowance, MessageTooLargeError, type RequestMemory } from "../../http/request-memory.ts";
 import { breakOff } from "../../http/send-chunks.ts";
+import type { CompleteBody } from "../../http/send-complete.ts";
 import { HoltError, internal } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { compileJsonEncoder } from "../../lib/proto-json.ts";
@@ -16,7 +17,7 @@ import { requestIdOf } from "../call/call-metadata.ts";
 import type { Operation } from "../call/operation.ts";
 import type { Run } from "../call/run.ts";
 import { restOperationOf, type UnservedCalls } from "../call/unserved-calls.ts";
-import { errorContextOf, unknownOperation } from "../status.ts";
+import { type ErrorContext, errorContextOf, unknownOperation } from "../status.ts";
 import { answerFromError, unknownPath, wrongMethod } from "./error.ts";
 import { warningHeader } from "./ignored-input.ts";
 import { compileRequestReader, type RequestReader } from "./request-reader.ts";
@@ -52,7 +53,7 @@ export function createRestHandler(options: RestOptions): RestHandler {
   const routes = new RouteTable(routesOf(options.operations).map((route) => compileRoute(route, options.profile)));
   return async (request, response) => {
     const requestId = requestIdOf(request.headers);
-    let context = unknownOperation(options.profile);
+    let found: Match | undefined;
     try {
       const { path, query } = splitTarget(request.url ?? "");
       const match = routes.match(request.method === "HEAD" ? "GET" : (request.method ?? ""), path);
@@ -60,10 +61,10 @@ export function createRestHandler(options: RestOptions): RestHandler {
       if (match.kind === "unknown-path" && isBrowser(request)) return sendUnknownPage(response);
       if (match.kind === "unknown-path") return sendError(request, response, requestId, unknownPath(options.profile));
       if (match.kind === "wrong-method") return sendError(request, response, requestId, wrongMethod(match.allowed));
-      context = errorContextOf(match.route.operation, match.alias, options.profile);
+      found = match;
       const metadata = new RestMetadata(request, response, requestId, match.alias);
       const reply = await answer({ request, response, query, match, metadata }, options);
-      if (typeof reply === "string") sendReply(request, response, requestId, reply);
+      if (!(reply instanceof StreamedText)) sendReply(response, requestId, reply);
       else
         await sendTransfer(
           { request, response, requestId, reply },
@@ -75,10 +76,14 @@ export function createRestHandler(options: RestOptions): RestHandler {
         options.log.error({ err: error, requestId }, "a response broke off");
         return breakOff(response);
       }
-      sendError(request, response, requestId, answerFromError(error, context));
+      sendError(request, response, requestId, answerFromError(error, contextOf(found, options)));
       if (error instanceof MessageTooLargeError) request.resume();
     }
   };
+}
+
+function contextOf(match: Match | undefined, { profile }: RestOptions): ErrorContext {
+  return match === undefined ? unknownOperation(profile) : errorContextOf(match.route.operation, match.alias, profile);
 }
 
 interface Transfer {
@@ -117,7 +122,7 @@ interface RoutedRequest {
   readonly metadata: CallMetadata;
 }
 
-async function answer(routed: RoutedRequest, { run, memory }: RestOptions): Promise<string | StreamedText> {
+async function answer(routed: RoutedRequest, { run, memory }: RestOptions): Promise<CompleteBody | StreamedText> {
   const { response, match, metadata } = routed;
   const { operation, encode } = match.route;
   const allowance = memory.allow(isOpen(operation.access), response.answer);
@@ -125,9 +130,10 @@ async function answer(routed: RoutedRequest, { run, memory }: RestOptions): Prom
     const reply = await run(operation, () => readMessage(routed, allowance), metadata);
     if (reply instanceof StreamedText) return reply;
     const text = encode(reply);
+    const bytes = Buffer.byteLength(text);
     // A write has happened, so its reply is sent in any case.
-    if (operation.handler?.kind === "read") response.answer?.reserve(Buffer.byteLength(text));
-    return text;
+    if (operation.handler?.kind === "read") response.answer?.reserve(bytes);
+    return { text, bytes };
   } finally {
     allowance.release();
   }
