@@ -60,6 +60,11 @@ export class JsonText<Desc extends DescMessage = DescMessage> {
     return this.#text;
   }
 
+  /** Whether the message is known without decoding the text. */
+  get isDecoded(): boolean {
+    return this.#message !== undefined;
+  }
+
   /** The message that the text stands for; decoded at the first call, unless the text was made from it. */
   message(): MessageShape<Desc> {
     this.#message ??= messageFromJson(this.schema, this.text);

@@ -26,8 +26,8 @@ import { withCheckedBody } from "./checked-body.ts";
 import { readMessage, withoutMessage } from "./connect-message.ts";
 import { connectError, grpcStatus } from "./grpc-status.ts";
 import { isBeyondTimers, LONGEST_MS } from "./grpc-timeout.ts";
-import { untilAborted } from "./invoke.ts";
 import type { UnaryOptions } from "./native-unary.ts";
+import { untilAborted } from "./until-aborted.ts";
 
 /** Adds services that are not operations: health, reflection. */
 export type ConnectRoutes = (router: ConnectRouter) => void;

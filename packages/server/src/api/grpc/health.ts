@@ -8,7 +8,7 @@ import {
   Health as HealthService,
 } from "@holt/api/gen/grpc/health/v1/health_pb.ts";
 import { HoltError } from "../../lib/errors.ts";
-import { untilAborted } from "./invoke.ts";
+import { untilAborted } from "./until-aborted.ts";
 
 const { SERVING, NOT_SERVING, SERVICE_UNKNOWN } = HealthCheckResponse_ServingStatus;
 /** Time limit for an answer of the store. */

@@ -4,7 +4,7 @@
  */
 
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
-import { type Message, toBinary } from "@bufbuild/protobuf";
+import type { Message } from "@bufbuild/protobuf";
 import type { Answer } from "../../http/answer.ts";
 import { COMMON_HEADERS } from "../../http/http-exchange.ts";
 import { limitBodyTime } from "../../http/http2-server.ts";
@@ -16,15 +16,16 @@ import { Code, HoltError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
 import { isOpen } from "../call/authenticate.ts";
-import { metadataFromHeaders } from "../call/call-metadata.ts";
 import type { Operation } from "../call/operation.ts";
 import type { Run } from "../call/run.ts";
 import { errorContextOf } from "../status.ts";
+import { CallWait } from "./call-wait.ts";
 import { decodeBinary } from "./decode-message.ts";
+import { frameReply } from "./frame-reply.ts";
 import { grpcStatus, statusTrailers } from "./grpc-status.ts";
 import { parseGrpcTimeout } from "./grpc-timeout.ts";
-import { invoke, untilAborted } from "./invoke.ts";
-import { assertEncoding, frameMessage, OVERHEAD, unframe } from "./message-framing.ts";
+import { assertEncoding, OVERHEAD, unframe } from "./message-framing.ts";
+import { UnaryMetadata } from "./unary-metadata.ts";
 
 export interface UnaryOptions {
   readonly run: Run;
@@ -59,14 +60,14 @@ export interface UnaryStream {
 /** Answers the call; never rejects. */
 export async function serveUnary(unary: UnaryStream, options: UnaryOptions): Promise<void> {
   const { stream, headers, route } = unary;
-  const caller = new AbortController();
-  const leave = () => caller.abort(new HoltError(Code.CANCELLED, "The caller disconnected"));
+  const wait = new CallWait();
+  const leave = () => wait.abort(new HoltError(Code.CANCELLED, "The caller disconnected"));
   stream.once("close", leave);
   limitBodyTime(stream, options.limits.requestMs);
   let deadline: NodeJS.Timeout | undefined;
   try {
-    deadline = startDeadline(caller, parseGrpcTimeout(headers["grpc-timeout"]));
-    sendReply(unary, await untilAborted(answerCall({ ...unary, signal: caller.signal }, options), caller.signal));
+    deadline = startDeadline(wait, parseGrpcTimeout(headers["grpc-timeout"]));
+    sendReply(unary, await wait.until(answerCall(unary, wait, options)));
   } catch (error) {
     const context = errorContextOf(route.operation, route.alias, options.profile);
     refuseStream(stream, statusTrailers(grpcStatus(error, context, options.log)));
@@ -76,34 +77,24 @@ export async function serveUnary(unary: UnaryStream, options: UnaryOptions): Pro
   }
 }
 
-function startDeadline(caller: AbortController, ms: number | undefined): NodeJS.Timeout | undefined {
+function startDeadline(wait: CallWait, ms: number | undefined): NodeJS.Timeout | undefined {
   if (ms === undefined) return undefined;
-  return setTimeout(() => caller.abort(new HoltError(Code.DEADLINE_EXCEEDED, "The deadline of the call has passed")), ms);
+  return setTimeout(() => wait.abort(new HoltError(Code.DEADLINE_EXCEEDED, "The deadline of the call has passed")), ms);
 }
 
-interface UnaryCall extends UnaryStream {
-  /** Aborted when the caller leaves or its deadline passes. */
-  readonly signal: AbortSignal;
-}
-
-async function answerCall({ stream, headers, answer, route, signal }: UnaryCall, { run, memory }: UnaryOptions): Promise<Uint8Array> {
+/** @returns the reply as a length-prefixed message */
+async function answerCall(unary: UnaryStream, wait: CallWait, { run, memory }: UnaryOptions): Promise<Buffer> {
+  const { stream, headers, answer, route } = unary;
   const { operation, alias } = route;
-  const metadata = metadataFromHeaders(headers, {
-    protocol: "grpc",
-    remoteAddress: answer.client.address,
-    alias,
-    signal,
-    identify: (caller) => answer.identify(caller),
-    collect: (bytes) => answer.collect(bytes),
-  });
   const encoding = headers["grpc-encoding"] as string | undefined;
   const allowance = memory.allow(isOpen(operation.access), answer);
   try {
-    const reply = await invoke(run, operation, () => readMessage(stream, encoding, operation, allowance), metadata);
-    const bytes = toBinary(operation.method.output, reply);
+    const metadata = new UnaryMetadata(headers, answer, wait, alias);
+    const reply = await run(operation, () => readMessage(stream, encoding, operation, allowance), metadata);
+    const framed = frameReply(operation.method.output, reply);
     // A write has happened, so its reply is sent in any case.
-    if (operation.handler?.kind === "read") answer.reserve(bytes.length);
-    return bytes;
+    if (operation.handler?.kind === "read") answer.reserve(framed.length);
+    return framed;
   } finally {
     allowance.release();
   }
@@ -120,11 +111,10 @@ async function readMessage(
   return decodeBinary(method.input, await unframe(body, encoding, allowance));
 }
 
-function sendReply({ stream, headers, answer }: UnaryStream, reply: Uint8Array): void {
+function sendReply({ stream, headers, answer }: UnaryStream, framed: Buffer): void {
   if (stream.closed || stream.destroyed) return;
   stream.once("wantTrailers", () => stream.sendTrailers(OK));
   stream.respond({ ...COMMON_HEADERS, ":status": 200, "content-type": headers["content-type"] }, { waitForTrailers: true });
-  const framed = frameMessage(reply);
   if (framed.length > SLICE_BYTES) {
     sendSliced(stream, answer, framed);
   } else {
