@@ -7,6 +7,7 @@ import { AmbiguousName, findDeepestGroup, isUidSegment } from "../api/resource/n
 import type { ReadDb } from "../db/store.ts";
 import { parentOf } from "../lib/uid.ts";
 import { OciError } from "./oci-error.ts";
+import { findRepoByPath } from "./repo-path.ts";
 
 /** OCI distribution specification 1.1, "Pulling manifests": the grammar of `<name>`. */
 const NAME = /^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*$/;
@@ -47,6 +48,8 @@ export async function findPlace(db: ReadDb, name: string, access: Access): Promi
   const segments = parseRepositoryName(name);
   const last = segments.at(-1) ?? "";
   if (segments.length < 2) return undefined;
+  const known = await findRepoByPath(db, segments, access);
+  if (known !== undefined) return { repoUid: known, groupUid: parentOf(known) };
   const found = await findDeepestGroup(db, segments.slice(0, -1), access).catch((error: unknown) => {
     throw error instanceof AmbiguousName ? new OciError("NAME_INVALID", error.message) : error;
   });

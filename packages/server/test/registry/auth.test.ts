@@ -267,6 +267,22 @@ test("an invisible organization of the same name does not make a name ambiguous"
   assert.equal((await owner.send("GET", "my-org/mine/manifests/1")).code, "NAME_UNKNOWN");
 });
 
+test("a name means the organization that the caller has joined, also where only another of the same name has the repo", async () => {
+  const [person, stranger] = [await world.user(), await world.user()];
+  const found = ({ token }: { token: string }) =>
+    world.must(GroupsService.method.createGroup, { parent: "", group: { name: "namesake" } }, token);
+  await found(person);
+  await as(`Bearer ${person.token}`).image("namesake/own", "1");
+  const { uid: parent } = await found(stranger);
+  await as(`Bearer ${stranger.token}`).image("namesake/trap", "1");
+  const roleBinding = { identityUid: person.uid, roleUid: roleUid("owner") };
+  await world.must(RoleBindingsService.method.createRoleBinding, { parent, roleBinding }, stranger.token);
+  const client = as(`Bearer ${person.token}`);
+  assert.equal((await client.send("GET", `${parent}/trap/manifests/1`)).status, 200);
+  assert.equal((await client.send("GET", "namesake/own/manifests/1")).status, 200);
+  assert.equal((await client.send("GET", "namesake/trap/manifests/1")).code, "NAME_UNKNOWN");
+});
+
 test("a token that is narrowed to a folder is valid for that folder only", async () => {
   const folder = await world.group(world.orgUid, "narrow");
   await owner.image("my-org/narrow/app", "1");

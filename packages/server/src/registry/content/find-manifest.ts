@@ -3,6 +3,7 @@
  */
 import { isDigest } from "../../blobs/digest.ts";
 import type { BlobStore } from "../../blobs/store.ts";
+import { prepare } from "../../db/prepared.ts";
 import type { ReadDb, Store } from "../../db/store.ts";
 
 export interface StoredManifest {
@@ -12,28 +13,34 @@ export interface StoredManifest {
   readonly content: Uint8Array;
 }
 
-export async function findManifest(db: ReadDb, repoUid: string, reference: string): Promise<StoredManifest | undefined> {
-  return isDigest(reference) ? findByDigest(db, repoUid, reference) : findByTag(db, repoUid, reference);
+interface Place {
+  readonly repoUid: string;
+  /** A tag or a digest. */
+  readonly reference: string;
 }
 
-function findByDigest(db: ReadDb, repoUid: string, digest: string): Promise<StoredManifest | undefined> {
-  return db
+export async function findManifest(db: ReadDb, repoUid: string, reference: string): Promise<StoredManifest | undefined> {
+  return (isDigest(reference) ? byDigest : byTag).first(db, { repoUid, reference });
+}
+
+const byDigest = prepare<Place, StoredManifest>((db, slot) =>
+  db
     .selectFrom("manifest")
     .select(["digest", "media_type as mediaType", "content"])
-    .where("repo_uid", "=", repoUid)
-    .where("digest", "=", digest)
-    .executeTakeFirst();
-}
+    .where("repo_uid", "=", slot("repoUid"))
+    .where("digest", "=", slot("reference"))
+    .compile(),
+);
 
-function findByTag(db: ReadDb, repoUid: string, tag: string): Promise<StoredManifest | undefined> {
-  return db
+const byTag = prepare<Place, StoredManifest>((db, slot) =>
+  db
     .selectFrom("tag as t")
     .innerJoin("manifest as m", (join) => join.onRef("m.repo_uid", "=", "t.parent").onRef("m.digest", "=", "t.digest"))
     .select(["m.digest as digest", "m.media_type as mediaType", "m.content as content"])
-    .where("t.parent", "=", repoUid)
-    .where("t.name", "=", tag)
-    .executeTakeFirst();
-}
+    .where("t.parent", "=", slot("repoUid"))
+    .where("t.name", "=", slot("reference"))
+    .compile(),
+);
 
 /** Whether a config or layer of the manifest has lost its bytes. Layers that the repo never had do not count. */
 export async function hasLostBytes(repoUid: string, digest: string, parts: { store: Store; blobs: BlobStore }): Promise<boolean> {
