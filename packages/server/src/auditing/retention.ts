@@ -2,7 +2,7 @@
  * Deletes blocks whose entries are all older than the retention, from the beginning of each chain. A signed checkpoint names the entry
  * that the chain begins after, so that nobody else can shorten a chain unnoticed.
  */
-
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { parseHead } from "../audit/audit-entry.ts";
 import type { AuditBlockTable } from "../audit/tables.ts";
 import type { Store, WriteDb } from "../db/store.ts";
@@ -67,6 +67,8 @@ async function deleteBlock(db: WriteDb, { id, org_uid, seqs, targets }: AuditBlo
     db,
     rows.map(({ seq }) => seq),
   );
+  // On SQLite a statement cannot be interrupted, so the event loop is free before each one.
+  await nextTurn();
   const terms = [...new Set([...contents.values()].flatMap(keysIn).map((key) => termOf(org_uid, key)))];
   const { rowsOf } = db.dialect;
   const postings = db
@@ -77,9 +79,12 @@ async function deleteBlock(db: WriteDb, { id, org_uid, seqs, targets }: AuditBlo
       ).as("t"),
     )
     .select("t.term");
+  await nextTurn();
   await db.deleteFrom("audit_posting").where("term", "in", postings).where("block", "=", id).execute();
+  await nextTurn();
   const entries = db.selectFrom(rowsOf(rows, { seq: "bigint" }).as("r")).select("r.seq");
   await db.deleteFrom("audit_entry").where("seq", "in", entries).execute();
+  await nextTurn();
   await forgetTargets(db, id, targets);
   await db.deleteFrom("audit_block").where("id", "=", id).execute();
 }

@@ -1,9 +1,11 @@
 /** Blocks of sealed entries: building one from entries, and reading entries by their blocks. */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { type RawBuilder, sql } from "kysely";
 import type { AuditBlockTable } from "../../audit/tables.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { HASH_LENGTH, hashText } from "./hash.ts";
 
+const ENTRIES_PER_SLICE = 250;
 /** Of a `seq` or a term in a block. */
 const NUMBER_LENGTH = 6;
 
@@ -110,7 +112,13 @@ export async function readChainEntries(db: ReadDb, organization: string, after: 
     const start = Math.max(0, after + 1 - Number(block.first_number));
     for (let index = start; index < block.count && locations.length < limit; index++) locations.push({ block: Number(block.id), index });
   }
-  return readLocated(db, locations);
+  // The event loop is free between two slices, also on SQLite.
+  const entries: ChainEntry[] = [];
+  for (let start = 0; start < locations.length; start += ENTRIES_PER_SLICE) {
+    if (start > 0) await nextTurn();
+    entries.push(...(await readLocated(db, locations.slice(start, start + ENTRIES_PER_SLICE))));
+  }
+  return entries;
 }
 
 /** The last block that begins at the number or before it. */

@@ -6,7 +6,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { CompiledQuery, sql } from "kysely";
 import { type EntryHead, parseHead } from "../../audit/audit-entry.ts";
-import type { AuditChainTable } from "../../audit/tables.ts";
+import type { AuditChainTable, AuditPostingTable } from "../../audit/tables.ts";
 import { lockState, readState, writeState } from "../../db/server-state.ts";
 import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -17,7 +17,9 @@ import { type NewEntry, type Progress, readNewEntries } from "./new-entries.ts";
 const ENTRIES_PER_RUN = 2000;
 /** The event loop is free between two slices. */
 const ENTRIES_PER_SLICE = 250;
-const ROWS_PER_STATEMENT = 1000;
+const ROWS_PER_STATEMENT = 250;
+
+const BLOCKS_PER_SLICE = 50;
 
 const NAME = "audit_sealing";
 
@@ -101,15 +103,21 @@ async function insertBlocks(db: WriteDb, blocks: readonly BlockBuilder[]): Promi
   const at = (number: number) => db.dialect.placeholder(number);
   const insert = `insert into audit_block (id, org_uid, first_number, count, last_time, targets, seqs, hashes)
     values (${[1, 2, 3, 4, 5, 6, 7, 8].map(at).join(", ")})`;
-  for (const block of blocks) {
+  for (const [index, block] of blocks.entries()) {
+    if (index % BLOCKS_PER_SLICE === 0) await nextTurn();
     const { id, org_uid, first_number, count, last_time, targets, seqs, hashes } = block.row();
     const values = [id, org_uid, first_number, count, last_time, targets, seqs, hashes];
     await db.getExecutor().executeQuery(CompiledQuery.raw(insert, values));
   }
-  const postings = blocks.flatMap((block) => block.postings()).toSorted((a, b) => a.term - b.term);
+  const postings: AuditPostingTable[] = [];
+  for (const [index, block] of blocks.entries()) {
+    if (index % BLOCKS_PER_SLICE === 0) await nextTurn();
+    postings.push(...block.postings());
+  }
+  postings.sort((a, b) => a.term - b.term);
   for (let start = 0; start < postings.length; start += ROWS_PER_STATEMENT) {
     // On SQLite a statement cannot be interrupted.
-    if (start > 0) await nextTurn();
+    await nextTurn();
     const rows = db.dialect.rowsOf(postings.slice(start, start + ROWS_PER_STATEMENT), { term: "bigint", block: "bigint", entries: "text" });
     await sql`insert into audit_posting (term, block, entries) select r.term, r.block, r.entries from ${rows} as r`.execute(db);
   }

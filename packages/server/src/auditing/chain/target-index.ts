@@ -27,11 +27,15 @@ export async function indexTargets(store: Store, minEntries = ENTRIES_PER_SEGMEN
   if (segment === undefined) return false;
   const rows: AuditTargetTable[] = [];
   for (let start = 0; start < blocks.length; start += BLOCKS_PER_READ) {
-    await nextTurn();
     const ids = blocks.slice(start, start + BLOCKS_PER_READ).map(({ id }) => id);
     const read = await store.reader.selectFrom("audit_block").select(["id", "targets"]).where("id", "in", ids).execute();
-    for (const { id, targets } of read) rows.push(...postingsOf(segment, Number(id), targets));
+    for (const { id, targets } of read) {
+      // A block has up to two thousand entries.
+      await nextTurn();
+      rows.push(...postingsOf(segment, Number(id), targets));
+    }
   }
+  await nextTurn();
   rows.sort((a, b) => a.term - b.term || a.block - b.block);
   for (let start = 0; start < rows.length; start += ROWS_PER_TRANSACTION)
     await insert(store, rows.slice(start, start + ROWS_PER_TRANSACTION));

@@ -1,0 +1,60 @@
+/** Sealing, verifying, exporting and deleting many audit entries leaves the event loop free. */
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { appendAudit } from "../../src/audit/append.ts";
+import { readChainEntries } from "../../src/auditing/chain/block.ts";
+import { verifyChain } from "../../src/auditing/chain/read-chain.ts";
+import { seal } from "../../src/auditing/chain/seal.ts";
+import { indexTargets } from "../../src/auditing/chain/target-index.ts";
+import { pruneEntries } from "../../src/auditing/retention.ts";
+import { openDatabase } from "../../src/cli/open-installation.ts";
+import type { Store } from "../../src/db/store.ts";
+import { createSigningKeys } from "../../src/iam/tokens/signing-keys.ts";
+import { systemClock as clock } from "../../src/lib/clock.ts";
+import { createLog } from "../../src/lib/log.ts";
+import { newUid } from "../../src/lib/uid.ts";
+import { assertYielding } from "../harness/robustness/cost-checks.ts";
+
+const ENTRIES = 17_000;
+const ENTRIES_PER_TRANSACTION = 500;
+const log = createLog("silent");
+
+/** Entries whose organizations are unknown, so that all belong to the chain of the server. */
+async function fill(store: Store): Promise<void> {
+  const organization = newUid("");
+  const facts = { action: "platform.iam.v2.GroupsService/CreateGroup", actor: newUid(organization), organization, outcome: "OK" };
+  const request = JSON.stringify({ description: "d".repeat(300) });
+  for (let done = 0; done < ENTRIES; done += ENTRIES_PER_TRANSACTION)
+    await store.transaction(async (db) => {
+      for (let i = 0; i < ENTRIES_PER_TRANSACTION; i++)
+        await appendAudit(db, { ...facts, target: newUid(newUid(organization)), request, now: clock.now() });
+    });
+}
+
+test("a long backlog of audit entries is sealed, verified, exported and deleted without blocking the event loop", async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), "holt-audit-"));
+  try {
+    await using store = await openDatabase({ url: "", dataDir, log });
+    await fill(store);
+    const all = async (step: () => Promise<boolean>) => {
+      while (await step());
+    };
+    await assertYielding("sealing", () => all(() => seal(store, clock)));
+    await assertYielding("indexing", () => all(() => indexTargets(store)));
+    const range = { organization: "", after: undefined, maxEntries: ENTRIES };
+    const verified = await assertYielding("verifying", () => store.snapshot((db) => verifyChain(db, range, async () => undefined)));
+    assert.deepEqual([verified.count, verified.problem], [ENTRIES, undefined]);
+    const exported = await assertYielding("exporting", () => readChainEntries(store.reader, "", 0, 1001));
+    assert.equal(exported.length, 1001);
+    const keys = await createSigningKeys({ store, clock, log });
+    await keys.current();
+    await assertYielding("deleting", () => all(() => pruneEntries({ store, keys, clock, log, issuer: "", intervalMs: 0 }, 1)));
+    const left = await store.reader.selectFrom("audit_entry").select("seq").limit(1).execute();
+    assert.deepEqual(left, []);
+  } finally {
+    await rm(dataDir, { recursive: true });
+  }
+});
