@@ -37,8 +37,7 @@ export async function openSqlite(
 ): Promise<Store> {
   createFile(path);
   const observation = createObservation({ meter, tracer, dialect: sqliteDialect });
-  const connection = await openForWriting(path, isForBulk);
-  if (keepsWal) connection.database.exec("pragma wal_autocheckpoint = 0");
+  const connection = await openForWriting(path, { isForBulk, keepsWal });
   const writer = new SqliteWriter(connection, log, observation);
   const open = (cacheKib: number) => new SqliteConnection({ path, readOnly: true, cacheKib });
   const wal = keepsWal ? createWalControl({ path, connection, writer, pin: open(64) }) : undefined;
@@ -66,12 +65,17 @@ function createFile(path: string): void {
   }
 }
 
-async function openForWriting(path: string, isForBulk: boolean): Promise<SqliteConnection> {
+async function openForWriting(
+  path: string,
+  { isForBulk, keepsWal }: { readonly isForBulk: boolean; readonly keepsWal: boolean },
+): Promise<SqliteConnection> {
   const deadline = performance.now() + OPEN_TIMEOUT_MS;
   for (;;) {
     let connection: SqliteConnection | undefined;
     try {
       connection = new SqliteConnection({ path, readOnly: false, cacheKib: isForBulk ? BULK_CACHE_KIB : 8 * 1024 });
+      // The next pragma writes, and its commit would copy a long log of a server that was killed, so that nothing keeps it.
+      if (keepsWal) connection.database.exec("pragma wal_autocheckpoint = 0");
       // Has an effect on a new file only, and must come first.
       connection.database.exec("pragma auto_vacuum = incremental");
       connection.database.exec(`pragma journal_mode = wal; pragma synchronous = full; pragma journal_size_limit = ${MAX_WAL_BYTES}`);

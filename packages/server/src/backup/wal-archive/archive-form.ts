@@ -101,14 +101,17 @@ export class DamagedSegment extends Error {
   }
 }
 
-/** The segments of one chain or of all: chains from the oldest to the newest, and their segments in the order of the numbers. */
+/**
+ * The segments of one chain or of all: chains from the oldest to the newest, and their segments in the order of the numbers. A segment
+ * whose write failed may be stored all the same, and then again with more frames: the one with all frames comes last.
+ */
 export async function listSegments(target: BackupTarget, chain?: string): Promise<SegmentName[]> {
   const found: SegmentName[] = [];
   for await (const { path } of target.list(chain === undefined ? CHAINS : `${CHAINS}/${chain}`)) {
     const [, name, number, time] = SEGMENT.exec(path) ?? [];
     if (name !== undefined) found.push({ chain: name, number: Number(number), time: Number(time) });
   }
-  return found.sort((a, b) => (a.chain === b.chain ? a.number - b.number : a.chain < b.chain ? -1 : 1));
+  return found.sort((a, b) => (a.chain === b.chain ? a.number - b.number || a.time - b.time : a.chain < b.chain ? -1 : 1));
 }
 
 /** The complete bases, from the oldest to the newest. */

@@ -3,7 +3,7 @@ import { type FileHandle, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { hasPosition, readWalHeader, type WalHeader, type WalPosition } from "../../db/wal-file.ts";
 import type { BackupTarget } from "../target.ts";
-import { DamagedSegment, listSegments, readSegment } from "./archive-form.ts";
+import { DamagedSegment, listSegments, readSegment, type Segment } from "./archive-form.ts";
 
 /** The last frame of a log, all of which was read. */
 export interface ChainEnd {
@@ -16,14 +16,20 @@ interface NextLog {
   readonly after: ChainEnd;
   /** Of the log that follows. */
   readonly next: string;
+  /** The frames before the end that were not archived yet. Their log is gone, so a server that was killed needs them. */
+  readonly rest: Segment | undefined;
 }
+
+/** The frames as base64. */
+type StoredNextLog = Omit<NextLog, "rest"> & { readonly rest?: Omit<Segment, "frames"> & { readonly frames: string } };
 
 /** File in the data folder: the log that the server began last, and the end of the one before. */
 const FILE = "wal-archive.json";
 
-export async function recordNextLog(dataDir: string, next: NextLog): Promise<void> {
+export async function recordNextLog(dataDir: string, { rest, ...next }: NextLog): Promise<void> {
   const path = join(dataDir, FILE);
-  await writeFile(`${path}.new`, JSON.stringify(next), { mode: 0o600, flush: true });
+  const stored: StoredNextLog = { ...next, ...(rest && { rest: { ...rest, frames: rest.frames.toString("base64") } }) };
+  await writeFile(`${path}.new`, JSON.stringify(stored), { mode: 0o600, flush: true });
   await rename(`${path}.new`, path);
 }
 
@@ -32,9 +38,11 @@ export interface Resumption {
   /** Of the last segment. */
   readonly number: number;
   readonly time: number;
-  /** Everything up to here is archived. */
+  /** Everything up to here is archived, or in the rest. */
   readonly position: WalPosition;
   readonly header: WalHeader;
+  /** Comes before the position, and is to be archived first. */
+  readonly rest: Segment | undefined;
 }
 
 /** Undefined if frames may be missing in between, so that the archive needs a new base. */
@@ -52,15 +60,23 @@ export async function findResumption(
   if (segment === undefined) return undefined;
   const { chain, number, time } = last;
   const { to } = segment;
-  if (await hasPosition(file, header, to)) return { chain, number, time, position: to, header };
+  if (await hasPosition(file, header, to)) return { chain, number, time, position: to, header, rest: undefined };
   const known = await readNextLog(dataDir);
-  const isNext = known?.after.chain === chain && known.after.salt === to.salt && known.after.frame === to.frame;
-  return isNext && known.next === header.start.salt ? { chain, number, time, position: header.start, header } : undefined;
+  if (known?.after.chain !== chain || known.next !== header.start.salt) return undefined;
+  const { after, rest } = known;
+  const found = { chain, number, time, position: header.start, header };
+  if (isAt(to, after)) return { ...found, rest: undefined };
+  return rest !== undefined && isAt(rest.from, to) && isAt(rest.to, after) ? { ...found, rest } : undefined;
+}
+
+function isAt(position: Pick<WalPosition, "salt" | "frame">, { salt, frame }: Pick<WalPosition, "salt" | "frame">): boolean {
+  return position.salt === salt && position.frame === frame;
 }
 
 async function readNextLog(dataDir: string): Promise<NextLog | undefined> {
   try {
-    return JSON.parse(await readFile(join(dataDir, FILE), "utf8")) as NextLog;
+    const { rest, ...next } = JSON.parse(await readFile(join(dataDir, FILE), "utf8")) as StoredNextLog;
+    return { ...next, rest: rest && { ...rest, frames: Buffer.from(rest.frames, "base64") } };
   } catch {
     return undefined;
   }

@@ -44,7 +44,8 @@ export async function planRestore(target: BackupTarget, at: number): Promise<Res
         : `the archive begins at ${new Date(first.time).toISOString()}`,
     );
   }
-  const segments = (await listSegments(target, base.chain)).filter(({ number }) => number >= base.nextSegment);
+  const listed = (await listSegments(target, base.chain)).filter(({ number }) => number >= base.nextSegment);
+  const segments = listed.filter(({ number }, index) => listed[index + 1]?.number !== number);
   assertComplete(base, segments);
   const later = bases.find(({ chain, time }) => time > base.time && chain !== base.chain);
   const end = await findEnd(target, segments, at);

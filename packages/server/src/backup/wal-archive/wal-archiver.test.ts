@@ -1,6 +1,7 @@
 /** The archive of a write-ahead log: exact states, restarts, gaps, damage and retention. */
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { existsSync, readFileSync } from "node:fs";
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -128,6 +129,67 @@ test("a server continues the archive of its last run, and takes a new base after
   await until(async () => (await listBases(place.target)).length === 2);
   await insert(running.store, 1);
   await archived(place, running);
+  assert.deepEqual(await restoredRows(place, Number.MAX_SAFE_INTEGER), rowsOf(place.path));
+});
+
+test("a server that was killed after it began a new log continues the archive with the rest of the old log", async () => {
+  await using place = await createPlace();
+  const state = join(place.folder, "wal-archive.json");
+  const hasRest = () => existsSync(state) && "rest" in JSON.parse(readFileSync(state, "utf8"));
+  const target: BackupTarget = {
+    ...place.target,
+    async write(path, content) {
+      if (path.startsWith("wal/") && hasRest()) {
+        content.destroy();
+        throw new Error("unreachable");
+      }
+      await place.target.write(path, content);
+      // Nothing has seen this change yet when the new log begins.
+      if (path.startsWith("wal/")) await insert(running.store, 1);
+    },
+  };
+  await using running = await run(place, { target });
+  await until(() => running.archiver.baseSeconds() !== undefined);
+  await insert(running.store, 500);
+  await until(hasRest);
+  // More than the number of frames after which SQLite would copy the log by itself.
+  await insert(running.store, 500);
+
+  const killed = join(place.folder, "killed");
+  await mkdir(killed);
+  for (const name of ["holt.db", "holt.db-wal", "wal-archive.json"]) await copyFile(join(place.folder, name), join(killed, name));
+  const next = { ...place, folder: killed, path: join(killed, "holt.db") };
+  await using restarted = await run(next);
+  await archived(next, restarted);
+  assert.equal((await listBases(place.target)).length, 1);
+  assert.deepEqual(await restoredRows(next, Number.MAX_SAFE_INTEGER), rowsOf(next.path));
+  assert.deepEqual(rowsOf(next.path), rowsOf(place.path));
+});
+
+test("a segment that was stored although its write failed does not hide the changes that followed", async () => {
+  await using place = await createPlace();
+  let isLost = false;
+  const target: BackupTarget = {
+    ...place.target,
+    async write(path, content) {
+      await place.target.write(path, content);
+      if (path.startsWith("wal/") && isLost) throw new Error("the connection was cut");
+    },
+  };
+  await using running = await run(place, { target });
+  await archived(place, running);
+  isLost = true;
+  const { failures } = running.archiver;
+  for (let i = 1; i <= 3; i++) {
+    place.clock.advance(SECOND_MS);
+    await insert(running.store, 1);
+    await until(() => running.archiver.failures >= failures + i);
+  }
+  isLost = false;
+  await insert(running.store, 1);
+  await archived(place, running);
+  const numbers = (await listSegments(place.target)).map(({ number }) => number);
+  assert.ok(new Set(numbers).size < numbers.length, "a segment was stored twice");
   assert.deepEqual(await restoredRows(place, Number.MAX_SAFE_INTEGER), rowsOf(place.path));
 });
 

@@ -128,7 +128,8 @@ export class WalArchiver implements AsyncDisposable {
     await chain.reader.look();
     if (chain.rest !== undefined) await this.#write(chain, chain.rest);
     chain.rest = undefined;
-    for (;;) {
+    // Under writes that never pause, there would always be a next one, and the log would never begin anew.
+    for (const { frame } = chain.reader.seen; chain.reader.takenFrame < frame; ) {
       const segment = await chain.reader.next(MAX_SEGMENT_BYTES);
       if (segment === undefined) return;
       await this.#write(chain, segment);
@@ -148,11 +149,11 @@ export class WalArchiver implements AsyncDisposable {
     for (const folder of [CHAINS, BASES]) await target.removeLeftovers(folder);
     const found = await findResumption(this.#options, this.#file);
     if (found === undefined) return this.#newChain();
-    const { chain: name, number, time, position, header } = found;
+    const { chain: name, number, time, position, header, rest } = found;
     const bases = await listBases(target);
     const baseTime = bases.findLast((base) => base.chain === name)?.time;
     const reader = new WalReader(this.#file, clock, { header, position });
-    return { name, reader, begunAt: clock.now().getTime(), number: number + 1, time, rest: undefined, baseTime };
+    return { name, reader, begunAt: clock.now().getTime(), number: number + 1, time, rest, baseTime };
   }
 
   async #newChain(): Promise<Chain> {
@@ -188,7 +189,7 @@ export class WalArchiver implements AsyncDisposable {
       if (!isComplete) throw new LogReplaced();
       await reader.follow();
       chain.rest = rest;
-      await recordNextLog(dataDir, { after: end, next: reader.header.start.salt });
+      await recordNextLog(dataDir, { after: end, next: reader.header.start.salt, rest });
     });
   }
 

@@ -47,6 +47,11 @@ export class WalReader {
     return this.#commits[0]?.time;
   }
 
+  /** Number of the last frame that was taken. */
+  get takenFrame(): number {
+    return this.#taken.frame;
+  }
+
   get untakenBytes(): number {
     return (this.#seen.frame - this.#taken.frame) * frameBytes(this.#header);
   }
