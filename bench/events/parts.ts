@@ -2,6 +2,7 @@
 import type { StoreName } from "../data/stores.ts";
 import type { Line } from "../report.ts";
 import { auditCost } from "./audit-cost.ts";
+import { auditLists } from "./audit-lists.ts";
 import { deliveries } from "./deliveries.ts";
 import { deliveryLatency } from "./latency.ts";
 import { outboxCost } from "./outbox-cost.ts";
@@ -10,5 +11,6 @@ export const eventParts: Readonly<Record<string, (store: StoreName) => Promise<L
   deliveries,
   "delivery-latency": deliveryLatency,
   "audit-cost": auditCost,
+  "audit-lists": auditLists,
   "outbox-cost": outboxCost,
 };
