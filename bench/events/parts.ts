@@ -2,7 +2,6 @@
 import type { StoreName } from "../data/stores.ts";
 import type { Line } from "../report.ts";
 import { auditCost } from "./audit-cost.ts";
-import { auditLists } from "./audit-lists.ts";
 import { deliveries } from "./deliveries.ts";
 import { deliveryLatency } from "./latency.ts";
 import { outboxCost } from "./outbox-cost.ts";
@@ -11,6 +10,5 @@ export const eventParts: Readonly<Record<string, (store: StoreName) => Promise<L
   deliveries,
   "delivery-latency": deliveryLatency,
   "audit-cost": auditCost,
-  "audit-lists": auditLists,
   "outbox-cost": outboxCost,
 };
