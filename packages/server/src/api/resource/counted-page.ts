@@ -8,7 +8,7 @@ import type { ReadDb } from "../../db/store.ts";
 import { Lru } from "../../lib/lru.ts";
 import type { Call } from "../call/call.ts";
 import { withCursorInRange } from "./conditions.ts";
-import { isFirstPageSorted, pageQuery } from "./read-rows.ts";
+import { COMMON_LIMITS, isFirstPageSorted, pageQuery } from "./read-rows.ts";
 import type { Selection } from "./selection.ts";
 import { uidOfBody } from "./uid-of-body.ts";
 
@@ -99,7 +99,7 @@ function nameOfSizes({ resource, counted, view }: Selection): string {
   return `${resource.table} ${counted} ${view.counted?.direct} ${view.counted?.groups[0]}`;
 }
 
-/** Forms are few: resources, orders, conditions of their lists. */
+/** Forms are few: resources, orders, common sizes of pages, conditions of their lists. */
 const MAX_FORMS = 500;
 
 interface PageForm {
@@ -137,7 +137,8 @@ interface PageRow extends Sizes {
 function nameOfForm({ selection, isSorted }: PageForm): string {
   const { resource, view, order, after } = selection;
   const conditions = view.conditions.map(({ template }) => template?.name);
-  const flags = [isSorted, order.descending, after === undefined, view.isWithinRanges, view.counted?.direct];
+  const limit = COMMON_LIMITS.has(selection.limit + 1) ? selection.limit : "any";
+  const flags = [limit, isSorted, order.descending, after === undefined, view.isWithinRanges, view.counted?.direct];
   return [resource.table, resource.hasDeleteTime, order.column, ...flags, ...conditions].join(" ");
 }
 
@@ -145,9 +146,10 @@ function nameOfForm({ selection, isSorted }: PageForm): string {
 const pageStatement = prepareEach<PageForm, PageValues, PageRow>(
   (form) => (db, slot) => {
     const selection = slotted(form, slot);
-    const window = { total: undefined, rootRows: 0, offset: 0, limit: slot("limit"), backward: false };
+    const limit = COMMON_LIMITS.has(selection.limit + 1) ? selection.limit + 1 : slot("limit");
+    const window = { total: undefined, rootRows: 0, offset: 0, limit, backward: false };
     const page = pageQuery(selection, window, form.isSorted, db.dialect);
-    const listed = form.isSorted ? sql`${page} limit ${slot("limit")}` : page;
+    const listed = form.isSorted ? sql`${page} limit ${limit}` : page;
     const bigint = (count: unknown) => sql`cast(${count} as bigint)`;
     return sql<PageRow>`select string_agg(listed.body, ${SEPARATOR}) as bodies, ${db.dialect.jsonOfAll(sql.ref("listed.key"))} as keys,
       ${bigint(sql`count(*)`)} as found, ${bigint(sql`count(listed.body)`)} as small, ${sizes(selection, slot)}
