@@ -9,13 +9,17 @@ import { after, before, describe, test } from "node:test";
 import { digestOf } from "../../src/blobs/digest.ts";
 import { OwnedChunks } from "../../src/blobs/file-stream.ts";
 import { type BlobStore, DigestMismatch, NoSuchBlob, NoSuchUpload, RangeMismatch, type UploadUse } from "../../src/blobs/store.ts";
-import { type BlobPlace, createFolderPlace, createS3Place } from "../harness/blobs/blob-stores.ts";
+import { type BlobPlace, createFolderPlace, createS3Place, createVersitygwPlace } from "../harness/blobs/blob-stores.ts";
 import fc from "../harness/property.ts";
+
+/** Path of a real S3 service, which `.ci/versitygw` builds where Go is. */
+const VERSITYGW = process.env.HOLT_TEST_VERSITYGW;
 
 const places: Readonly<Record<string, () => Promise<BlobPlace>>> = {
   "a folder": createFolderPlace,
   "S3 with SQLite": () => createS3Place("sqlite"),
   "S3 with PostgreSQL": () => createS3Place("postgres"),
+  ...(VERSITYGW && { "a bucket of versitygw": () => createVersitygwPlace(VERSITYGW) }),
 };
 
 const stream = (...chunks: Buffer[]) => Readable.from(chunks, { objectMode: false });

@@ -12,6 +12,7 @@ import { createLog } from "../../../src/lib/log.ts";
 import type { StoreName } from "../harness.ts";
 import { createMigratedDatabase } from "../migrated-database.ts";
 import { S3_BUCKET, S3_CREDENTIALS, type S3Server, startS3Server } from "./s3-server.ts";
+import { startVersitygw } from "./versitygw.ts";
 
 export interface BlobPlace extends AsyncDisposable {
   /** A store like that of one more server. */
@@ -65,6 +66,25 @@ export async function createS3Place(kind: StoreName = "sqlite"): Promise<S3Place
       const rows = await store.reader.selectFrom("blob_upload").select("upload").execute();
       const keys = s3.objects.keys().filter((key) => key.startsWith("holt/uploads/"));
       return [...rows.map(({ upload }) => upload), ...keys, ...s3.objects.multiparts().map(({ key }) => key)];
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** A bucket of versitygw. @param program path of its executable */
+export async function createVersitygwPlace(program: string): Promise<BlobPlace> {
+  await using stack = new AsyncDisposableStack();
+  useS3Credentials();
+  const dataDir = await mkdtemp(join(tmpdir(), "holt-blobs-"));
+  stack.defer(() => rm(dataDir, { recursive: true }));
+  const s3 = stack.use(await startVersitygw(program));
+  const store = stack.use(await openDatabase({ url: await createMigratedDatabase(), dataDir, log }));
+  const owned = stack.move();
+  return {
+    open: () => owned.use(createS3Blobs({ location: s3.location, store, log })),
+    async leftovers() {
+      const rows = await store.reader.selectFrom("blob_upload").select("upload").execute();
+      return [...rows.map(({ upload }) => upload), ...(await s3.keysBelow(`${s3.location.prefix}uploads/`))];
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
