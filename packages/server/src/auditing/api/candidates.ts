@@ -14,7 +14,7 @@ export interface CandidateRange {
 
 export interface Batch {
   readonly locations: readonly Location[];
-  /** Number of blocks that were compared. */
+  /** Number of blocks that were compared; 0 if more batches of the same blocks follow. */
   readonly blocks: number;
   /** Number of the last entry of these blocks, in the order of the list. */
   readonly end: number;
@@ -22,6 +22,7 @@ export interface Batch {
 
 /** Blocks may have one entry or two thousand. */
 const BLOCKS_PER_BATCH = 100;
+const LOCATIONS_PER_BATCH = 200;
 /** Entries are nearly in the order of their times. This bound allows for clocks that differ and for long calls. */
 const SLACK_MS = 5 * 60_000;
 
@@ -50,10 +51,16 @@ export async function* candidateBatches(db: ReadDb, conditions: readonly Conditi
   for await (const candidates of batches) {
     const last = candidates.at(-1);
     if (last === undefined) continue;
-    const end = range.isDescending ? last.first_number : last.first_number + last.count - 1;
-    const narrowed = await intersect(db, candidates, others);
-    const locations = narrowed.flatMap((candidate) => locationsIn(candidate, numbers, range.isDescending));
-    yield { locations, blocks: candidates.length, end };
+    const endOf = ({ first_number, count }: Candidate) => (range.isDescending ? first_number : first_number + count - 1);
+    let locations: Location[] = [];
+    for (const candidate of await intersect(db, candidates, others)) {
+      locations.push(...locationsIn(candidate, numbers, range.isDescending));
+      if (locations.length < LOCATIONS_PER_BATCH) continue;
+      // One block may be more than a page needs.
+      yield { locations, blocks: 0, end: endOf(candidate) };
+      locations = [];
+    }
+    yield { locations, blocks: candidates.length, end: endOf(last) };
   }
 }
 
