@@ -139,13 +139,15 @@ export class FeedCache {
 
   /** The file of the feed, compressed. It is made on the first request. */
   async gzip({ group, build, data }: Pick<CachedFeed, "group" | "build" | "data">): Promise<StoredFile> {
-    const present = await this.#options.store.reader
+    const { store, blobs } = this.#options;
+    const present = await store.reader
       .selectFrom("feed_file")
       .select(["digest", "size"])
       .where("build", "=", build)
       .where("part", "=", "gzip")
       .executeTakeFirst();
-    return present ?? gzipFeedFile(this.#options, data, (db, file) => this.#appendFile(db, { build, part: "gzip", group, file }));
+    if (present !== undefined && !(await blobs.hasLost(present.digest, present.size))) return present;
+    return gzipFeedFile(this.#options, data, (db, file) => this.#appendFile(db, { build, part: "gzip", group, file }));
   }
 
   /**
