@@ -4,6 +4,9 @@ import { findLastCommit, frameBytes, readFrames, readWalHeader, type WalHeader, 
 import type { Clock } from "../../lib/clock.ts";
 import type { Commit, Segment } from "./archive-form.ts";
 
+/** Where the head of a frame has the number of pages after the transaction that it ends, or zero. */
+const COMMIT_PAGES_AT = 4;
+
 /** The log is not the one that was read before, so that frames may be lost. */
 export class LogReplaced extends Error {
   override readonly message = "another process has replaced the write-ahead log";
@@ -84,12 +87,26 @@ export class WalReader {
     const from = this.#taken;
     const last = Math.min(this.#seen.frame, from.frame + Math.max(1, Math.floor(maxBytes / size)));
     if (last === from.frame) return undefined;
-    const commits = this.#commits.filter(({ frame }) => frame <= last);
     const frames = await readFrames(this.#file, this.#header, from.frame, last);
     const sums = frames.length - size + 16;
     const to = { salt: from.salt, frame: last, checksum: [frames.readUInt32BE(sums), frames.readUInt32BE(sums + 4)] as const };
     const { pageSize, sequence } = this.#header;
-    return { pageSize, sequence, from, to, commits, frames };
+    return { pageSize, sequence, from, to, commits: this.#commitsUntil(last, frames), frames };
+  }
+
+  /**
+   * The transactions that end within the frames. Transactions that were seen together have one time, and only the last of them is known:
+   * if the frames end before it, the last one that they hold stands for it, so that the archive can restore it.
+   */
+  #commitsUntil(last: number, frames: Buffer): Commit[] {
+    const commits = this.#commits.filter(({ frame }) => frame <= last);
+    const next = this.#commits.find(({ frame }) => frame > last);
+    const size = frameBytes(this.#header);
+    for (let frame = last; next !== undefined && frame > (commits.at(-1)?.frame ?? this.#taken.frame); frame--) {
+      const head = frames.length - (last - frame + 1) * size;
+      if (frames.readUInt32BE(head + COMMIT_PAGES_AT) !== 0) return [...commits, { frame, time: next.time }];
+    }
+    return commits;
   }
 
   taken({ to }: Segment): void {
