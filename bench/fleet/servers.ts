@@ -8,7 +8,7 @@ import { cpuSeconds, type HoltServer, startHolt } from "../process.ts";
 
 export interface Fleet extends AsyncDisposable {
   readonly servers: readonly [HoltServer, ...HoltServer[]];
-  /** Of the database and the folder that the servers share. */
+  /** The database and the folder that the servers share. */
   readonly target: { readonly url: string; readonly dataDir: string };
   readonly client: pg.Client;
   readonly organization: string;

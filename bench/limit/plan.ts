@@ -57,7 +57,7 @@ export interface ExchangePlan {
   readonly kind: "exchange";
   /** Key of the tokens that are verified, in PEM. */
   readonly publicKey: string;
-  /** What a token signs: its header and payload. */
+  /** Header and payload of a token, over which it is signed. */
   readonly signed: string;
   /** The answer before and after the signature. */
   readonly texts: readonly [string, string];

@@ -3,7 +3,7 @@ import type { Figures } from "../compare.ts";
 import type { StoreName } from "../data/stores.ts";
 import { type Line, short } from "../report.ts";
 
-/** What a server did in one second, and the CPU time of its process for each. */
+/** Answers per second, and the CPU time of the server for each answer. */
 export interface Rate {
   readonly perSecond: number;
   readonly cpuUs: number;

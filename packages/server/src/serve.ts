@@ -64,7 +64,7 @@ interface Stop {
   readonly delayMs: number;
 }
 
-/** Nobody routes traffic to a server that a person ends with Ctrl+C. */
+/** The delay lets load balancers notice the stop. A person who presses Ctrl+C need not wait for it. */
 function stopOf(signal: NodeJS.Signals, { stopDelayMs }: Config): Stop {
   return { signal, delayMs: signal === "SIGTERM" ? stopDelayMs : 0 };
 }

@@ -18,7 +18,7 @@ const STABLE_MS = 60_000;
 /** Starts that may fail one after another while no process serves. */
 const MAX_FAILED_STARTS = 5;
 
-/** Of the first start of the first process. */
+/** The result of the first start of the first process. */
 export interface Started {
   readonly signInLink: string | undefined;
 }

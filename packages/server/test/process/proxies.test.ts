@@ -75,7 +75,7 @@ for (const [name, start] of Object.entries(proxies))
   describe(`behind ${name}`, { skip: hasProgram(name) ? false : `${name} is not installed` }, () => {
     test(`REST, gRPC, escaped paths and large uploads reach the server behind ${name}, and holtd doctor finds no problem`, async () => {
       await using folder = await temporaryFolder();
-      // Of certificates that issued themselves under one name, OpenSSL tries only one.
+      // If several self-signed certificates have the same name, OpenSSL tries only one of them.
       const { cert, private: key } = await generate([{ name: "commonName", value: `Holt behind ${name}` }], {
         extensions: [{ name: "subjectAltName", altNames: [{ type: 2, value: "localhost" }] }],
       } as never);

@@ -28,7 +28,7 @@ interface Place {
   readonly name: string;
   /** The archive as the test sees it. */
   readonly target: BackupTarget;
-  /** Of the server that is killed. */
+  /** The data folder of the server that is killed. */
   readonly dataDir: string;
 }
 

@@ -13,7 +13,7 @@ import type { BuiltFeed, FeedFiles } from "./feed-build.ts";
 
 /** A file in the blob store. */
 export interface StoredFile {
-  /** Of the form `sha256:…`. */
+  /** `sha256:` and the hash in hexadecimal digits. */
   readonly digest: string;
   readonly size: number;
 }

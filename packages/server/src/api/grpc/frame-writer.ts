@@ -2,7 +2,6 @@
 
 const PREFIX = 5;
 const INITIAL_BYTES = 64 * 1024;
-/** Of a varint. */
 const MAX_VARINT_BYTES = 10;
 
 export class FrameWriter {
