@@ -2,8 +2,8 @@
  * Writes a backup of a running server: blobs, then the database, then the blobs that arrived meanwhile. An interrupted
  * backup leaves its blobs, and the next one continues with them.
  */
-import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
+import { hasDigest } from "../blobs/digest.ts";
 import type { BlobStore } from "../blobs/store.ts";
 import { type BlobMirror, openBlobMirror } from "./blob-mirror.ts";
 import type { CopiedDatabase, DatabaseSource, KnownBlob } from "./database-source.ts";
@@ -152,9 +152,7 @@ export async function verifyBlobs(
     const path = blobPath(digest);
     if (sizes.get(path) !== size) throw new Error(`the backup has lost the blob ${digest}`);
     if (!readsAll) continue;
-    const hash = createHash(digest.slice(0, digest.indexOf(":")));
-    for await (const chunk of await target.read(path)) hash.update(chunk as Buffer);
-    if (!digest.endsWith(`:${hash.digest("hex")}`))
+    if (!(await hasDigest(await target.read(path), digest)))
       throw new Error(`the blob ${digest} of the backup is damaged; remove its file and repeat the backup`);
   }
 }

@@ -1,7 +1,7 @@
 /** Compares the rows of blobs with the blob store. */
-import { createHash } from "node:crypto";
 import { sql } from "kysely";
 import type { ReadDb } from "../db/store.ts";
+import { hasDigest } from "./digest.ts";
 import { type BlobReference, cacheReferences, contentReferences, isReferenced } from "./references.ts";
 import { type BlobStore, NoSuchBlob } from "./store.ts";
 
@@ -69,14 +69,13 @@ async function damageOfCache(digest: string, size: number, { blobs, readsAll }: 
 
 async function compareDigest(digest: string, size: number, blobs: BlobStore): Promise<"equal" | "different" | "gone"> {
   if (size === 0) return "equal";
-  const hash = createHash(digest.slice(0, digest.indexOf(":")));
   try {
-    for await (const chunk of await blobs.read(digest, { start: 0, end: size - 1 })) hash.update(chunk as Buffer);
+    const bytes = await blobs.read(digest, { start: 0, end: size - 1 });
+    return (await hasDigest(bytes, digest)) ? "equal" : "different";
   } catch (error) {
     if (error instanceof NoSuchBlob) return "gone";
     throw error;
   }
-  return digest.endsWith(`:${hash.digest("hex")}`) ? "equal" : "different";
 }
 
 async function checkReference(db: ReadDb, { table, column }: BlobReference, onProblem: (problem: string) => void): Promise<void> {

@@ -3,6 +3,7 @@
  * https://github.com/opencontainers/image-spec/blob/main/descriptor.md#digests
  */
 import { createHash } from "node:crypto";
+import { hashBytes } from "../lib/hash-bytes.ts";
 
 export type DigestAlgorithm = "sha256" | "sha512";
 
@@ -28,4 +29,10 @@ export function isDigest(text: string): boolean {
 
 export function digestOf(content: Uint8Array, algorithm: DigestAlgorithm = "sha256"): string {
   return `${algorithm}:${createHash(algorithm).update(content).digest("hex")}`;
+}
+
+/** Whether the content has the digest. */
+export async function hasDigest(bytes: AsyncIterable<unknown>, digest: string): Promise<boolean> {
+  const [algorithm = "", hex] = digest.split(":");
+  return (await hashBytes(bytes, algorithm)) === hex;
 }

@@ -115,10 +115,23 @@ export async function findLastCommit(file: FileHandle, header: WalHeader, from: 
       const next = nextPosition(at, chunk.subarray(i * size, (i + 1) * size));
       if (next === undefined) return last;
       at = next;
-      if (chunk.readUInt32BE(i * size + 4) !== 0) last = at;
+      if (commitPagesAt(chunk, i * size) !== 0) last = at;
     }
     if (count * size < chunk.length) return last;
   }
+}
+
+/** Number of pages of the database after the transaction that the frame at this offset ends; 0 if it ends none. */
+function commitPagesAt(bytes: Buffer, offset: number): number {
+  return bytes.readUInt32BE(offset + 4);
+}
+
+/** @param bytes of whole frames. @returns the number of frames up to the last one that ends a transaction */
+export function countToLastCommit(bytes: Buffer, header: Pick<WalHeader, "pageSize">): number {
+  const size = frameBytes(header);
+  let count = bytes.length / size;
+  while (count > 0 && commitPagesAt(bytes, (count - 1) * size) === 0) count--;
+  return count;
 }
 
 /** Undefined if the frame does not follow this position. */
@@ -143,6 +156,6 @@ export function* framesIn(
     const next = nextPosition(position, frame);
     if (next === undefined) throw new DamagedFrame();
     position = next;
-    yield { page: frame.readUInt32BE(0), commitPages: frame.readUInt32BE(4), bytes: frame.subarray(FRAME_HEADER_BYTES), position };
+    yield { page: frame.readUInt32BE(0), commitPages: commitPagesAt(frame, 0), bytes: frame.subarray(FRAME_HEADER_BYTES), position };
   }
 }

@@ -1,5 +1,4 @@
 /** Writes the files of feeds to the local disk, and stores them as blobs that all servers can read. */
-import { createHash } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
 import { mkdir, mkdtemp, open, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,6 +8,7 @@ import { linkBlob } from "../../blobs/link-blob.ts";
 import { putBlob } from "../../blobs/put-blob.ts";
 import { type BlobStore, NoSuchBlob } from "../../blobs/store.ts";
 import type { Store, WriteDb } from "../../db/store.ts";
+import { hashBytes } from "../../lib/hash-bytes.ts";
 import type { BuiltFeed, FeedFiles } from "./feed-build.ts";
 
 /** A file in the blob store. */
@@ -70,9 +70,7 @@ async function storeFile(
   path: string,
   append: (db: WriteDb, file: StoredFile) => Promise<void>,
 ): Promise<StoredFile> {
-  const hash = createHash("sha256");
-  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
-  const file = { digest: `sha256:${hash.digest("hex")}`, size: (await stat(path)).size };
+  const file = { digest: `sha256:${await hashBytes(createReadStream(path), "sha256")}`, size: (await stat(path)).size };
   const storeBytes = () => putBlob(blobs, file.digest, createReadStream(path));
   await linkBlob(store, file.digest, storeBytes, (db) => append(db, file));
   return file;

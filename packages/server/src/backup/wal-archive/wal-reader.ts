@@ -1,11 +1,16 @@
 /** Follows the write-ahead log of a server: which transactions it has, since when, and which of them are archived. */
 import type { FileHandle } from "node:fs/promises";
-import { findLastCommit, frameBytes, readFrames, readWalHeader, type WalHeader, type WalPosition } from "../../db/wal-file.ts";
+import {
+  countToLastCommit,
+  findLastCommit,
+  frameBytes,
+  readFrames,
+  readWalHeader,
+  type WalHeader,
+  type WalPosition,
+} from "../../db/wal-file.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Commit, Segment } from "./archive-form.ts";
-
-/** Where the head of a frame has the number of pages after the transaction that it ends, or zero. */
-const COMMIT_PAGES_AT = 4;
 
 /** The log is not the one that was read before, so that frames may be lost. */
 export class LogReplaced extends Error {
@@ -100,13 +105,10 @@ export class WalReader {
    */
   #commitsUntil(last: number, frames: Buffer): Commit[] {
     const commits = this.#commits.filter(({ frame }) => frame <= last);
-    const next = this.#commits.find(({ frame }) => frame > last);
-    const size = frameBytes(this.#header);
-    for (let frame = last; next !== undefined && frame > (commits.at(-1)?.frame ?? this.#taken.frame); frame--) {
-      const head = frames.length - (last - frame + 1) * size;
-      if (frames.readUInt32BE(head + COMMIT_PAGES_AT) !== 0) return [...commits, { frame, time: next.time }];
-    }
-    return commits;
+    const next = this.#commits[commits.length];
+    if (next === undefined) return commits;
+    const frame = this.#taken.frame + countToLastCommit(frames, this.#header);
+    return frame > (commits.at(-1)?.frame ?? this.#taken.frame) ? [...commits, { frame, time: next.time }] : commits;
   }
 
   taken({ to }: Segment): void {

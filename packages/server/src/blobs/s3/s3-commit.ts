@@ -1,6 +1,7 @@
 /** Turns an upload in a bucket into a blob: completes its parts, checks the digest, and copies the object within the bucket. */
 import { createHash } from "node:crypto";
 import { buffer } from "node:stream/consumers";
+import { hashBytes } from "../../lib/hash-bytes.ts";
 import type { Digest } from "../digest.ts";
 import { DigestMismatch, NoSuchUpload } from "../store.ts";
 import { readObject } from "./read-object.ts";
@@ -86,10 +87,8 @@ async function etagOf({ bucket }: UploadPlace, { upload, size }: UploadRow): Pro
 }
 
 async function digestOf({ bucket }: UploadPlace, source: Source | undefined, { algorithm }: Digest): Promise<string> {
-  const hash = createHash(algorithm);
-  if (source !== undefined)
-    for await (const chunk of await readObject(bucket, source.key, { start: 0, end: source.size - 1 })) hash.update(chunk as Buffer);
-  return hash.digest("hex");
+  const bytes = source === undefined ? [] : await readObject(bucket, source.key, { start: 0, end: source.size - 1 });
+  return hashBytes(bytes, algorithm);
 }
 
 function assertDigest(actual: string, { algorithm, hex }: Digest): void {

@@ -1,7 +1,7 @@
 /** Checks that a staged file has the bytes that were acknowledged: a second client or a disk may have overwritten them. */
-import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import type { Store } from "../../../db/store.ts";
+import { hashBytes } from "../../../lib/hash-bytes.ts";
 import type { ImportRow } from "./import-row.ts";
 
 export interface CheckOptions {
@@ -17,10 +17,8 @@ export async function isAsSent(row: ImportRow, path: string, { store }: CheckOpt
     .orderBy("part_offset")
     .execute();
   for (const { part_offset: start, size, sha256 } of parts) {
-    const hash = createHash("sha256");
     const bytes = createReadStream(path, { start, end: start + size - 1 });
-    for await (const chunk of bytes) hash.update(chunk as Buffer);
-    if (hash.digest("hex") !== sha256) return false;
+    if ((await hashBytes(bytes, "sha256")) !== sha256) return false;
   }
   return true;
 }
