@@ -1,11 +1,12 @@
 /** Fetches feeds that are due, several at a time. A feed that has changed becomes an import that waits. */
 import { randomUUID } from "node:crypto";
 import { find } from "../../api/resource/get.ts";
-import type { ReadDb, Store } from "../../db/store.ts";
+import type { Store, WriteDb } from "../../db/store.ts";
 import { parseSession } from "../../iam/identities/stored-session.ts";
-import { claimFairly, createSlots, isNotOf, type Slots } from "../../jobs/fair-share.ts";
+import { isNotOf } from "../../jobs/fair-share.ts";
+import { startFairWorker } from "../../jobs/fair-worker.ts";
 import { createLease, type Lease, RELEASED } from "../../jobs/lease.ts";
-import { LostLease, Worker } from "../../jobs/worker.ts";
+import { LostLease } from "../../jobs/worker.ts";
 import type { Log } from "../../lib/log.ts";
 import { parentOf } from "../../lib/uid.ts";
 import { type RightsDependencies, rightsOf } from "../import/remote/import-rights.ts";
@@ -39,57 +40,33 @@ type ClaimedRun = MirrorRun & { readonly file: string };
 export function startMirrorWorker(options: MirrorOptions): MirrorWorker {
   const { store, clock, log } = options;
   const lease = createLease({ store, clock, table: "advisory_mirror_run", key: "mirror_uid", durationMs: LEASE_MS });
-  const slots = createSlots({ slots: MAX_FETCHES, maxOfOne: MAX_FETCHES_OF_ORGANIZATION });
-  return new Worker<ClaimedRun>({
+  return startFairWorker({
     name: "fetching feeds",
+    store,
     log,
     lease,
     renewMs: RENEW_MS,
-    maxRuns: MAX_FETCHES,
+    pollMs: POLL_MS,
+    policy: { slots: MAX_FETCHES, maxOfOne: MAX_FETCHES_OF_ORGANIZATION },
+    due: (db, full) =>
+      db
+        .selectFrom("advisory_mirror_run")
+        .selectAll()
+        .where("next_time", "<=", clock.now().toISOString())
+        .where(lease.isFree())
+        .where(isNotOf(db, full, "mirror_uid"))
+        .orderBy("next_time"),
+    uidOf: (run) => run.mirror_uid,
+    begin: beginFetch,
     keyOf: (run) => run.mirror_uid,
-    async claim() {
-      const claimed = await claimDue(options, lease, slots);
-      for (const run of claimed) slots.take(run.mirror_uid);
-      return { claimed, nextMs: claimed.length > 0 ? 0 : POLL_MS };
-    },
-    async run(run, signal) {
-      try {
-        await runFetch(run, lease, options, signal);
-      } finally {
-        slots.giveBack(run.mirror_uid);
-      }
-    },
+    run: (run, signal) => runFetch(run, lease, options, signal),
   });
 }
 
-async function claimDue({ store, clock }: MirrorOptions, lease: Lease, slots: Slots): Promise<ClaimedRun[]> {
-  const now = clock.now().toISOString();
-  const dueRuns = (db: ReadDb, full: readonly string[]) =>
-    db
-      .selectFrom("advisory_mirror_run")
-      .selectAll()
-      .where("next_time", "<=", now)
-      .where(lease.isFree())
-      .where(isNotOf(db, full, "mirror_uid"))
-      .orderBy("next_time");
-  // Most of the time nothing is due, and that needs no transaction.
-  if ((await dueRuns(store.reader, slots.full()).limit(1).executeTakeFirst()) === undefined) return [];
-  return store.transaction(async (db) => {
-    const runs = await claimFairly({
-      slots: slots.copy(),
-      limit: MAX_FETCHES,
-      read: (full, count) => db.dialect.forClaim(dueRuns(db, full).limit(count)).execute(),
-      uidOf: (run) => run.mirror_uid,
-      claim: (claimed) =>
-        lease.claim(
-          db,
-          claimed.map((run) => run.mirror_uid),
-        ),
-    });
-    const claimed = runs.map((run) => ({ ...run, file: randomUUID() }));
-    for (const { mirror_uid: uid, file } of claimed) await storeRun(db, uid, { file });
-    return claimed;
-  });
+async function beginFetch(db: WriteDb, run: MirrorRun): Promise<ClaimedRun> {
+  const file = randomUUID();
+  await storeRun(db, run.mirror_uid, { file });
+  return { ...run, file };
 }
 
 async function runFetch(run: ClaimedRun, lease: Lease, options: MirrorOptions, signal: AbortSignal): Promise<void> {

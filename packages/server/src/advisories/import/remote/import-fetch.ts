@@ -1,11 +1,12 @@
 /** Fetches the files of imports that name an address, several at a time. A file that has arrived becomes an import that waits. */
 import { randomUUID } from "node:crypto";
-import type { ReadDb, Store, WriteDb } from "../../../db/store.ts";
+import type { Store, WriteDb } from "../../../db/store.ts";
 import { parseSession } from "../../../iam/identities/stored-session.ts";
-import { claimFairly, createSlots, isNotOf, type Slots } from "../../../jobs/fair-share.ts";
+import { isNotOf } from "../../../jobs/fair-share.ts";
+import { startFairWorker } from "../../../jobs/fair-worker.ts";
 import { createLease, type Lease, RELEASED } from "../../../jobs/lease.ts";
 import { Loop } from "../../../jobs/loop.ts";
-import { LostLease, Worker } from "../../../jobs/worker.ts";
+import { LostLease, type Worker } from "../../../jobs/worker.ts";
 import type { Log } from "../../../lib/log.ts";
 import { type DownloadOptions, downloadFeed } from "../../mirrors/feed-download.ts";
 import { reasonToGiveUp } from "./import-queue.ts";
@@ -37,53 +38,26 @@ type Outcome = { readonly error: string } | { readonly size: number; readonly di
 export function startFetchWorker(options: FetchOptions): Worker<ClaimedImport> {
   const { store, clock, log } = options;
   const lease = createLease({ store, clock, table: "advisory_import_fetch", key: "import_uid", durationMs: LEASE_MS });
-  const slots = createSlots({ slots: MAX_FETCHES, maxOfOne: MAX_FETCHES_OF_ORGANIZATION });
-  return new Worker<ClaimedImport>({
+  return startFairWorker({
     name: "fetching imports",
+    store,
     log,
     lease,
     renewMs: RENEW_MS,
-    maxRuns: MAX_FETCHES,
-    keyOf: ({ uid }) => uid,
-    async claim() {
-      const claimed = await claimDue(store, lease, slots);
-      for (const { uid } of claimed) slots.take(uid);
-      return { claimed, nextMs: claimed.length > 0 ? 0 : POLL_MS };
-    },
-    async run(row, signal) {
-      try {
-        await runFetch(row, lease, options, signal);
-      } finally {
-        slots.giveBack(row.uid);
-      }
-    },
-  });
-}
-
-async function claimDue(store: Store, lease: Lease, slots: Slots): Promise<ClaimedImport[]> {
-  const waiting = (db: ReadDb, full: readonly string[]) =>
-    db
-      .selectFrom("advisory_import_fetch")
-      .select("import_uid")
-      .where(lease.isFree())
-      .where(isNotOf(db, full, "import_uid"))
-      .orderBy("create_time")
-      .orderBy("import_uid");
-  // Most of the time nothing waits, and that needs no transaction.
-  if ((await waiting(store.reader, slots.full()).limit(1).executeTakeFirst()) === undefined) return [];
-  return store.transaction(async (db) => {
-    const rows = await claimFairly({
-      slots: slots.copy(),
-      limit: MAX_FETCHES,
-      read: (full, count) => db.dialect.forClaim(waiting(db, full).limit(count)).execute(),
-      uidOf: (row) => row.import_uid,
-      claim: (claimed) =>
-        lease.claim(
-          db,
-          claimed.map((row) => row.import_uid),
-        ),
-    });
-    return Promise.all(rows.map((row) => beginFetch(db, row.import_uid)));
+    pollMs: POLL_MS,
+    policy: { slots: MAX_FETCHES, maxOfOne: MAX_FETCHES_OF_ORGANIZATION },
+    due: (db, full) =>
+      db
+        .selectFrom("advisory_import_fetch")
+        .select("import_uid")
+        .where(lease.isFree())
+        .where(isNotOf(db, full, "import_uid"))
+        .orderBy("create_time")
+        .orderBy("import_uid"),
+    uidOf: (row) => row.import_uid,
+    begin: (db, row) => beginFetch(db, row.import_uid),
+    keyOf: (row) => row.uid,
+    run: (row, signal) => runFetch(row, lease, options, signal),
   });
 }
 
