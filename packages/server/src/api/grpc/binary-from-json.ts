@@ -21,13 +21,13 @@ interface ValueType {
   isDefault(value: JsonValue): boolean;
 }
 
-const writers = new WeakMap<DescMessage, Write | null>();
+const writers = new WeakMap<DescMessage, Write>();
 const frame = new FrameWriter();
 
 /** @returns undefined for messages with types that only the library can write */
 export function compileBinaryEncoder(schema: DescMessage): ((text: string) => Buffer) | undefined {
+  if (!isWritable(schema)) return undefined;
   const write = compileMessage(schema);
-  if (write === undefined) return undefined;
   return (text) => {
     frame.begin();
     write(JSON.parse(text) as JsonValue, frame);
@@ -35,9 +35,22 @@ export function compileBinaryEncoder(schema: DescMessage): ((text: string) => Bu
   };
 }
 
-function compileMessage(schema: DescMessage): Write | undefined {
+/** Whether the message and all messages within it have only types that can be written here. */
+function isWritable(schema: DescMessage, seen = new Set<DescMessage>()): boolean {
+  if (seen.has(schema)) return true;
+  seen.add(schema);
+  return schema.fields.every((field) => {
+    if (field.fieldKind === "map" && field.mapKey !== ScalarType.STRING) return false;
+    if (field.fieldKind === "message" && field.delimitedEncoding) return false;
+    if (field.message === undefined) return field.scalar === undefined || SCALARS[field.scalar] !== undefined;
+    const { typeName } = field.message;
+    return typeName.startsWith(LIBRARY) ? !UNKNOWN_IN_JSON.has(typeName) : isWritable(field.message, seen);
+  });
+}
+
+function compileMessage(schema: DescMessage): Write {
   const known = writers.get(schema);
-  if (known !== undefined) return known ?? undefined;
+  if (known !== undefined) return known;
   const fields: Write[] = [];
   const write: Write = (json, writer) => {
     if (typeof json !== "object" || json === null || Array.isArray(json)) throw new Error(`${schema.typeName}: the JSON is not an object`);
@@ -45,21 +58,13 @@ function compileMessage(schema: DescMessage): Write | undefined {
   };
   // Cached before its fields are compiled, because a message may contain itself.
   writers.set(schema, write);
-  for (const field of schema.fields.toSorted((a, b) => a.number - b.number)) {
-    const compiled = compileField(field);
-    if (compiled === undefined) {
-      writers.set(schema, null);
-      return undefined;
-    }
-    fields.push(compiled);
-  }
+  fields.push(...schema.fields.toSorted((a, b) => a.number - b.number).map(compileField));
   return write;
 }
 
-function compileField(field: DescField): Write | undefined {
+function compileField(field: DescField): Write {
   const { jsonName, number } = field;
   const write = field.fieldKind === "map" ? compileMap(field) : compileValues(field, number);
-  if (write === undefined) return undefined;
   return (json, writer) => {
     const value = (json as Json)[jsonName];
     // Version 1 writes null for an unset message.
@@ -67,10 +72,8 @@ function compileField(field: DescField): Write | undefined {
   };
 }
 
-function compileValues(field: DescField, number: number): Write | undefined {
-  const type = typeOf(field);
-  if (type === undefined) return undefined;
-  const { wire, write, isDefault } = type;
+function compileValues(field: DescField, number: number): Write {
+  const { wire, write, isDefault } = typeOf(field);
   const tag = (number << 3) | wire;
   if (field.fieldKind !== "list") {
     const hasPresence = field.oneof !== undefined || field.presence !== IMPLICIT;
@@ -105,9 +108,8 @@ function elementsOf(json: JsonValue): JsonValue[] {
 /** google.protobuf.FeatureSet.FieldPresence.IMPLICIT */
 const IMPLICIT = 2;
 
-function compileMap(field: DescField & { fieldKind: "map" }): Write | undefined {
+function compileMap(field: DescField & { fieldKind: "map" }): Write {
   const type = typeOf(field);
-  if (type === undefined || field.mapKey !== ScalarType.STRING) return undefined;
   return (json, writer) => {
     for (const [key, value] of Object.entries(json as JsonObject)) {
       writer.varint((field.number << 3) | BYTES);
@@ -122,27 +124,32 @@ function compileMap(field: DescField & { fieldKind: "map" }): Write | undefined 
 }
 
 /** The type of a field's values, of its elements or of the values of its map. */
-function typeOf(field: DescField): ValueType | undefined {
-  if (field.message !== undefined) return field.fieldKind === "message" && field.delimitedEncoding ? undefined : messageType(field.message);
+function typeOf(field: DescField): ValueType {
+  if (field.message !== undefined) return messageType(field.message);
   if (field.enum !== undefined) {
     const numbers = new Map<JsonValue, number>(field.enum.values.map(({ name, number }) => [name, number]));
     const numberOf = (value: JsonValue): number => numbers.get(value) ?? integerOf(value);
     return { wire: VARINT, write: (value, writer) => writer.int(numberOf(value)), isDefault: (value) => numberOf(value) === 0 };
   }
-  return field.scalar === undefined ? undefined : SCALARS[field.scalar];
+  const type = field.scalar === undefined ? undefined : SCALARS[field.scalar];
+  if (type === undefined) throw new Error(`${field.name} has a type that cannot be written`);
+  return type;
 }
 
-function messageType(schema: DescMessage): ValueType | undefined {
+/** The library writes these messages, because their JSON is a form of its own. */
+const LIBRARY = "google.protobuf.";
+/** The JSON of an unset value and of null are the same, and that of Any has fields of another message. */
+const UNKNOWN_IN_JSON: ReadonlySet<string> = new Set(["google.protobuf.Value", "google.protobuf.Any"]);
+
+function messageType(schema: DescMessage): ValueType {
   const isDefault = () => false;
   const { typeName } = schema;
-  // The JSON of an unset value and of null are the same.
-  if (typeName === "google.protobuf.Value" || typeName === "google.protobuf.Any") return undefined;
   if (typeName === "google.protobuf.Timestamp") return { wire: BYTES, write: writeTimestamp(schema), isDefault };
-  if (typeName.startsWith("google.protobuf.")) return { wire: BYTES, write: writeByLibrary(schema), isDefault };
-  if (compileMessage(schema) === undefined) return undefined;
+  if (typeName.startsWith(LIBRARY)) return { wire: BYTES, write: writeByLibrary(schema), isDefault };
+  const writeFields = compileMessage(schema);
   const write: Write = (value, writer) => {
     const start = writer.open();
-    writers.get(schema)?.(value, writer);
+    writeFields(value, writer);
     writer.close(start);
   };
   return { wire: BYTES, write, isDefault };
