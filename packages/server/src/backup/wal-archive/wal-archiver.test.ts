@@ -286,9 +286,16 @@ test("the archive keeps what restores within the retention need, and no more", a
     states.push({ time: clock.now().getTime(), rows: rowsOf(place.path) });
     clock.advance(HOUR_MS);
   }
-  await until(async () => (await listBases(target)).length <= 5);
-  const [oldest] = await listBases(target);
   const now = clock.now().getTime();
+  // The last base is followed by the last removal, which removes bases before segments.
+  await until(async () => {
+    const [oldest] = await listBases(target);
+    const segments = await listSegments(target);
+    return oldest !== undefined && oldest.time > now - 4 * HOUR_MS && segments.every(({ number }) => number >= oldest.nextSegment);
+  });
+  const bases = await listBases(target);
+  assert.ok(bases.length <= 5);
+  const [oldest] = bases;
   assert.ok(oldest && oldest.time <= now - 3 * HOUR_MS);
   assert.ok((await listSegments(target)).every(({ number }) => number >= oldest.nextSegment));
   for (const { time, rows } of states) if (time >= now - 3 * HOUR_MS) assert.deepEqual(await restoredRows(place, time), rows);
