@@ -12,6 +12,7 @@ import { parentOf } from "../../lib/uid.ts";
 import { type RightsDependencies, rightsOf } from "../import/remote/import-rights.ts";
 import { kinds } from "../import/remote/import-row.ts";
 import { type DownloadOptions, downloadFeed } from "./feed-download.ts";
+import { fetching, LEASE_MS } from "./fetching.ts";
 import { advisoryMirrors } from "./mirror-resource.ts";
 import { attemptEnded, type Fetched, type MirrorRun, storeRun } from "./mirror-schedule.ts";
 
@@ -27,13 +28,6 @@ export interface MirrorWorker extends AsyncDisposable {
   wake(): void;
 }
 
-/** Fetches at the same time, on this server and of one organization: slow feeds of one organization leave slots for the others. */
-const MAX_FETCHES = 8;
-const MAX_FETCHES_OF_ORGANIZATION = 2;
-const POLL_MS = 1000;
-const LEASE_MS = 30_000;
-const RENEW_MS = 5000;
-
 /** The run as it was claimed, with the file that this fetch writes. */
 type ClaimedRun = MirrorRun & { readonly file: string };
 
@@ -41,13 +35,11 @@ export function startMirrorWorker(options: MirrorOptions): MirrorWorker {
   const { store, clock, log } = options;
   const lease = createLease({ store, clock, table: "advisory_mirror_run", key: "mirror_uid", durationMs: LEASE_MS });
   return startFairWorker({
+    ...fetching,
     name: "fetching feeds",
     store,
     log,
     lease,
-    renewMs: RENEW_MS,
-    pollMs: POLL_MS,
-    policy: { slots: MAX_FETCHES, maxOfOne: MAX_FETCHES_OF_ORGANIZATION },
     due: (db, full) =>
       db
         .selectFrom("advisory_mirror_run")

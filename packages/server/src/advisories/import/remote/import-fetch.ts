@@ -9,6 +9,7 @@ import { Loop } from "../../../jobs/loop.ts";
 import { LostLease, type Worker } from "../../../jobs/worker.ts";
 import type { Log } from "../../../lib/log.ts";
 import { type DownloadOptions, downloadFeed } from "../../mirrors/feed-download.ts";
+import { fetching, LEASE_MS } from "../../mirrors/fetching.ts";
 import { reasonToGiveUp } from "./import-queue.ts";
 import { type RightsDependencies, rightsOf } from "./import-rights.ts";
 import type { ImportRow } from "./import-row.ts";
@@ -20,12 +21,6 @@ export interface FetchOptions extends Omit<DownloadOptions, "onBytes">, RightsDe
   onImport(): void;
 }
 
-/** Fetches at the same time, on this server and of one organization: slow servers leave slots for the others. */
-const MAX_FETCHES = 8;
-const MAX_FETCHES_OF_ORGANIZATION = 2;
-const POLL_MS = 1000;
-const LEASE_MS = 30_000;
-const RENEW_MS = 5000;
 /** How often the number of received bytes is stored. */
 const SAVE_MS = 1000;
 
@@ -39,13 +34,11 @@ export function startFetchWorker(options: FetchOptions): Worker<ClaimedImport> {
   const { store, clock, log } = options;
   const lease = createLease({ store, clock, table: "advisory_import_fetch", key: "import_uid", durationMs: LEASE_MS });
   return startFairWorker({
+    ...fetching,
     name: "fetching imports",
     store,
     log,
     lease,
-    renewMs: RENEW_MS,
-    pollMs: POLL_MS,
-    policy: { slots: MAX_FETCHES, maxOfOne: MAX_FETCHES_OF_ORGANIZATION },
     due: (db, full) =>
       db
         .selectFrom("advisory_import_fetch")
