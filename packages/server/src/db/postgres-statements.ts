@@ -20,14 +20,25 @@ export async function executeOn(client: ClientBase, query: CompiledQuery): Promi
     return resultFrom(await send(client, { text: query.sql, values: query.parameters as unknown[] }, query.query));
   const statements = statementsOf.get(client) ?? new Map<string, string>();
   statementsOf.set(client, statements);
+  const name = takeName(statements, query.sql);
+  try {
+    const result = await send(client, { name, text: query.sql, values: query.parameters as unknown[] }, query.query);
+    if (statements.size > MAX_STATEMENTS_PER_CONNECTION) await dropOldest(client, statements);
+    return resultFrom(result);
+  } catch (error) {
+    // The statement may be stale or may not exist.
+    if (statements.get(query.sql) === name) statements.delete(query.sql);
+    throw error;
+  }
+}
+
+/** The name of the statement, which becomes the one that was used last. */
+function takeName(statements: Map<string, string>, sql: string): string {
   // The serial makes the name unique: the driver still remembers the name of a statement that was deallocated.
-  const name = statements.get(query.sql) ?? `${sha256Hex(query.sql).slice(0, 16)}_${(serial++).toString(36)}`;
-  // After an error the statement may be stale or may not exist, so its name is kept only on success.
-  statements.delete(query.sql);
-  const result = await send(client, { name, text: query.sql, values: query.parameters as unknown[] }, query.query);
-  statements.set(query.sql, name);
-  if (statements.size > MAX_STATEMENTS_PER_CONNECTION) await dropOldest(client, statements);
-  return resultFrom(result);
+  const name = statements.get(sql) ?? `${sha256Hex(sql).slice(0, 16)}_${(serial++).toString(36)}`;
+  statements.delete(sql);
+  statements.set(sql, name);
+  return name;
 }
 
 function resultFrom({ rows, command, rowCount }: pg.QueryResult): QueryResult<unknown> {
@@ -79,7 +90,8 @@ export function errorFromPostgres(error: unknown, query?: RootOperationNode): un
   const table = query === undefined ? "" : writtenTable(query);
   if (code === "23505") return new ConstraintError("unique", table, columnsOf(detail), error);
   if (code === "23503") return new ConstraintError("foreign-key", table, [], error);
-  if (code === "40001" || code === "40P01" || isStalePlan(code, error)) return new ConflictError(error.message, { cause: error });
+  if (code === "40001" || code === "40P01" || code === NO_STATEMENT || isStalePlan(code, error))
+    return new ConflictError(error.message, { cause: error });
   if (typeof code !== "string" ? LOST_CONNECTION.test(error.message) : UNAVAILABLE.test(code)) {
     return unavailable("the database is temporarily unavailable", { cause: error, retryAfterSeconds: RETRY_AFTER_SECONDS });
   }
@@ -92,6 +104,9 @@ const FATAL = /^(?:08|57P|25P03)/;
 const UNAVAILABLE = /^(?:08|53|57P|58|57014|55P03|25P0[34]|E[A-Z]{3,})/;
 /** Matches the driver's own errors, which have no code. */
 const LOST_CONNECTION = /connection|timeout|not queryable/i;
+
+/** Another statement of the same text came first on the connection, and could not be prepared. */
+const NO_STATEMENT = "26000";
 
 /** A migration made the plan stale; the statement works after it is prepared again. */
 function isStalePlan(code: unknown, error: Error): boolean {

@@ -8,9 +8,11 @@ import { type Meter, noMeter } from "../lib/meter.ts";
 import { noTracer, type Tracer } from "../lib/tracer.ts";
 import { postgresDialect } from "./dialect.ts";
 import { createReadHandle, type Execute } from "./handle.ts";
+import { isLookup } from "./lookup.ts";
 import { createObservation, type Observation, type StatementKind } from "./observation.ts";
 import { destroyConnection } from "./postgres-connection.ts";
 import { type PostgresHosts, postgresHosts } from "./postgres-hosts.ts";
+import { PostgresLookups } from "./postgres-lookups.ts";
 import { executeOn, executePlainOn, isBroken, markBroken } from "./postgres-statements.ts";
 import { Watchdog, type WatchOptions, withTimeout } from "./postgres-watchdog.ts";
 import type { DatabaseUsage, PoolUsage, ReadDb, Store, TransactionOptions, WriteDb } from "./store.ts";
@@ -77,6 +79,8 @@ function createPool({ hosts, log, watchdog }: StoreParts, max: number, ...settin
     maxLifetimeSeconds: 3600,
     keepAlive: true,
     keepAliveInitialDelayMillis: 5000,
+    // Lookups need it. Everything else waits for each answer.
+    pipeline: true,
     types: TYPES as pg.CustomTypesConfig,
     onConnect: async (client) => {
       // Statements, because the address can override start-up parameters.
@@ -96,16 +100,22 @@ class PostgresStore implements Store {
   readonly #readers: pg.Pool;
   readonly #writers: pg.Pool;
   readonly #parts: StoreParts;
+  readonly #lookups: PostgresLookups;
   readonly #writeHealth = new WriteHealth();
 
   constructor(readers: pg.Pool, writers: pg.Pool, parts: StoreParts) {
     this.#readers = readers;
     this.#writers = writers;
     this.#parts = parts;
+    const { watchdog } = parts;
+    this.#lookups = new PostgresLookups((work) => this.#withClient(readers, (client) => watchdog.watch(client, () => work(client))));
     this.reader = createReadHandle(postgresDialect, parts.observation.statements("read", this.#read));
   }
 
-  #read: Execute = (query) => retryConflicts(() => this.#withClient(this.#readers, (client) => this.#execute(client)(query)));
+  #read: Execute = (query) =>
+    retryConflicts(() =>
+      isLookup(query) ? this.#lookups.execute(query) : this.#withClient(this.#readers, (client) => this.#execute(client)(query)),
+    );
 
   #execute(client: pg.PoolClient, options?: WatchOptions): Execute {
     return (query) => this.#parts.watchdog.watch(client, () => executeOn(client, query), options);

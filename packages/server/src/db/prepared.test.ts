@@ -89,7 +89,7 @@ test("statements of different keys do not mix, and the oldest is replaced when t
       return sql<object>`select 1 from ${sql.table(table)} where uid = ${slot("uid")}`.compile(handle);
     },
     (table) => table,
-    2,
+    { capacity: 2 },
   );
   for (const table of ["a", "b", "a", "c", "a"]) await each(table).rows(db, { uid: table });
   assert.deepEqual(built, ["a", "b", "c", "a"]);

@@ -4,6 +4,7 @@
  */
 import type { CompiledQuery } from "kysely";
 import type { Dialect } from "./dialect.ts";
+import { asLookup } from "./lookup.ts";
 import { Slot } from "./slot.ts";
 import type { ReadDb } from "./store.ts";
 
@@ -19,12 +20,24 @@ export interface Prepared<Values, Row> {
   first(db: ReadDb, values: Values): Promise<Row | undefined>;
 }
 
+export interface PreparedOptions {
+  /** See lookup.ts. */
+  readonly isLookup?: boolean;
+}
+
 /** @param build runs once per store. The text of the statement must be the same whatever the values are */
-export function prepare<Values extends object, Row>(build: Build<Values, Row>): Prepared<Values, Row> {
+export function prepare<Values extends object, Row>(
+  build: Build<Values, Row>,
+  { isLookup = false }: PreparedOptions = {},
+): Prepared<Values, Row> {
   // There are two dialects.
   const compiled = new Map<Dialect, CompiledQuery<Row>>();
+  const compile = (db: ReadDb): CompiledQuery<Row> => {
+    const query = build(db, (name) => new Slot(name) as never);
+    return isLookup ? asLookup(query) : query;
+  };
   const rows = async (db: ReadDb, values: Values): Promise<Row[]> => {
-    const query = compiled.get(db.dialect) ?? build(db, (name) => new Slot(name) as never);
+    const query = compiled.get(db.dialect) ?? compile(db);
     compiled.set(db.dialect, query);
     const parameters = query.parameters.map((parameter) => (parameter instanceof Slot ? parameter.valueIn(values) : parameter));
     return (await db.getExecutor().executeQuery<Row>({ ...query, parameters })).rows;
@@ -35,19 +48,19 @@ export function prepare<Values extends object, Row>(build: Build<Values, Row>): 
 /**
  * Statements that differ only in names, such as that of a table, or in their form.
  * @param nameOf what determines the text of the statement; the same for keys with the same text
- * @param capacity for keys that callers influence; further ones replace the oldest
+ * @param options `capacity` is for keys that callers influence; further ones replace the oldest
  */
 export function prepareEach<Key, Values extends object, Row>(
   build: (key: Key) => Build<Values, Row>,
   nameOf: (key: Key) => string,
-  capacity: number,
+  { capacity, ...options }: PreparedOptions & { readonly capacity: number },
 ): (key: Key) => Prepared<Values, Row> {
   const statements = new Map<string, Prepared<Values, Row>>();
   return (key) => {
     const name = nameOf(key);
     const known = statements.get(name);
     if (known !== undefined) return known;
-    const statement = prepare(build(key));
+    const statement = prepare(build(key), options);
     const [oldest] = statements.keys();
     if (statements.size >= capacity && oldest !== undefined) statements.delete(oldest);
     statements.set(name, statement);

@@ -29,7 +29,7 @@ const reposAt = prepareEach<number, Names, { uid: string | null }>(
       where ${alias(0)}.name = ${slot("name0")} and ${alias(0)}.parent is null limit 2`.compile(db);
   },
   String,
-  MAX_SEGMENTS,
+  { capacity: MAX_SEGMENTS, isLookup: true },
 );
 
 function alias(index: number): RawBuilder<unknown> {

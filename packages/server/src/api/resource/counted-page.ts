@@ -156,13 +156,13 @@ const pageStatement = prepareEach<PageForm, PageValues, PageRow>(
       from (${listed}) as listed`.compile(db);
   },
   nameOfForm,
-  MAX_FORMS,
+  { capacity: MAX_FORMS },
 );
 
 const sizesStatement = prepareEach<Selection, CountValues, Sizes>(
   (selection) => (db, slot) => sql<Sizes>`select ${sizes(selection, slot)}`.compile(db),
   ({ view }) => `${view.counted?.direct}`,
-  MAX_FORMS,
+  { capacity: MAX_FORMS, isLookup: true },
 );
 
 function sizes({ view }: Selection, slot: SlotOf<CountValues>) {

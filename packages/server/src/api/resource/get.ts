@@ -14,7 +14,7 @@ const MAX_TABLES = 256;
 const bodyIn = prepareEach<ResourceTableName, { uid: string }, { body: string }>(
   (table) => (db, slot) => db.selectFrom(table).select("body").where("uid", "=", slot("uid")).compile(),
   (table) => table,
-  MAX_TABLES,
+  { capacity: MAX_TABLES, isLookup: true },
 );
 
 /** The stored body, unchanged. @throws NOT_FOUND */

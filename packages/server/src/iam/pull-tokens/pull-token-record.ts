@@ -64,9 +64,10 @@ function selectRecords(db: ReadDb) {
 type Row = Awaited<ReturnType<ReturnType<typeof selectRecords>["executeTakeFirst"]>>;
 
 /** Each call and each pull with a pull token runs these. */
-const recordByPassword = prepare((db, slot: SlotOf<{ hash: string }>) => selectByPassword(db, slot("hash")).compile());
-const recordBySecret = prepare((db, slot: SlotOf<{ uid: string; secretId: string }>) =>
-  selectBySecret(db, slot("uid"), slot("secretId")).compile(),
+const recordByPassword = prepare((db, slot: SlotOf<{ hash: string }>) => selectByPassword(db, slot("hash")).compile(), { isLookup: true });
+const recordBySecret = prepare(
+  (db, slot: SlotOf<{ uid: string; secretId: string }>) => selectBySecret(db, slot("uid"), slot("secretId")).compile(),
+  { isLookup: true },
 );
 
 function recordFromRow(row: Row): PullTokenRecord | undefined {

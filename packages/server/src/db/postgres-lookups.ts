@@ -1,0 +1,62 @@
+/**
+ * Sends lookups that are asked for in one turn of the event loop over one connection together. Most of the cost of a lookup is its
+ * round trip: a system call on each side, and two processes to wake.
+ */
+import type { CompiledQuery, QueryResult } from "kysely";
+import type { PoolClient } from "pg";
+import { socketOf } from "./postgres-connection.ts";
+import { executeOn } from "./postgres-statements.ts";
+
+/** Lookups of one round trip. More of them take several connections, so that several processors answer. */
+const MAX_TOGETHER = 16;
+
+interface Waiting {
+  readonly query: CompiledQuery;
+  // biome-ignore lint/suspicious/noExplicitAny: only the query's own type knows the type of its rows
+  resolve(result: QueryResult<any>): void;
+  reject(error: unknown): void;
+}
+
+/** Runs the work with a connection that pipelines statements. */
+type WithClient = (work: (client: PoolClient) => Promise<void>) => Promise<void>;
+
+export class PostgresLookups {
+  readonly #withClient: WithClient;
+  #waiting: Waiting[] = [];
+
+  constructor(withClient: WithClient) {
+    this.#withClient = withClient;
+  }
+
+  /** Rejects with the error of this lookup. Others of the same round trip are not affected, unless the connection is lost. */
+  // biome-ignore lint/suspicious/noExplicitAny: only the query's own type knows the type of its rows
+  execute(query: CompiledQuery): Promise<QueryResult<any>> {
+    return new Promise((resolve, reject) => {
+      if (this.#waiting.push({ query, resolve, reject }) === 1) setImmediate(() => this.#send());
+    });
+  }
+
+  #send(): void {
+    const all = this.#waiting;
+    this.#waiting = [];
+    for (let from = 0; from < all.length; from += MAX_TOGETHER) void this.#sendTogether(all.slice(from, from + MAX_TOGETHER));
+  }
+
+  async #sendTogether(lookups: readonly Waiting[]): Promise<void> {
+    try {
+      await this.#withClient((client) => runTogether(client, lookups));
+    } catch (error) {
+      // There is no connection. A lookup that has its result ignores this.
+      for (const { reject } of lookups) reject(error);
+    }
+  }
+}
+
+async function runTogether(client: PoolClient, lookups: readonly Waiting[]): Promise<void> {
+  const socket = socketOf(client);
+  // All statements leave in one write.
+  socket.cork();
+  const results = lookups.map(({ query, resolve, reject }) => executeOn(client, query).then(resolve, reject));
+  socket.uncork();
+  await Promise.all(results);
+}
