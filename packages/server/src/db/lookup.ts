@@ -1,15 +1,24 @@
 /**
- * Marks statements that find a few rows by a key. They take so little time that several may share a connection: see
+ * Marks short statements: those that find a few rows by a key, or read a page of them. Several may share a connection, see
  * postgres-lookups.ts. Any other statement would make those behind it wait.
  */
 import type { CompiledQuery } from "kysely";
 
-type Lookup<Row> = CompiledQuery<Row> & { readonly isLookup: true };
+/** The time that a lookup takes, in that of finding a row by its key. */
+export type Weight = number;
 
-export function asLookup<Row>(query: CompiledQuery<Row>): Lookup<Row> {
-  return { ...query, isLookup: true };
+/** Finds a few rows by a key. */
+export const ROW: Weight = 1;
+/** Reads a page of rows along an index. */
+export const PAGE: Weight = 4;
+
+type Lookup<Row> = CompiledQuery<Row> & { readonly weight: Weight };
+
+export function asLookup<Row>(query: CompiledQuery<Row>, weight: Weight): Lookup<Row> {
+  return { ...query, weight };
 }
 
-export function isLookup(query: CompiledQuery): boolean {
-  return "isLookup" in query;
+/** Undefined for a statement that is no lookup. */
+export function weightOf(query: CompiledQuery): Weight | undefined {
+  return (query as Partial<Lookup<unknown>>).weight;
 }

@@ -6,6 +6,7 @@ import { createDatabase } from "../../test/harness/postgres.ts";
 import { openDatabase } from "../cli/open-installation.ts";
 import { Code, HoltError } from "../lib/errors.ts";
 import { createLog } from "../lib/log.ts";
+import { PAGE, ROW, type Weight } from "./lookup.ts";
 import { type Prepared, prepare } from "./prepared.ts";
 import type { Store } from "./store.ts";
 
@@ -20,9 +21,9 @@ interface Answer {
   readonly pid: number;
 }
 
-function lookup(text: string): Prepared<{ value: number }, Answer> {
+function lookup(text: string, weight: Weight = ROW): Prepared<{ value: number }, Answer> {
   const [head = "", tail = ""] = text.split("?");
-  return prepare((db, slot) => sql<Answer>`${sql.raw(head)}${slot("value")}${sql.raw(tail)}`.compile(db), { isLookup: true });
+  return prepare((db, slot) => sql<Answer>`${sql.raw(head)}${slot("value")}${sql.raw(tail)}`.compile(db), { weight });
 }
 
 const echo = lookup("select ?::int as value, pg_backend_pid() as pid");
@@ -34,6 +35,12 @@ test("lookups of one turn of the event loop share connections, and each gets its
     rows.map((row) => row?.value),
     values,
   );
+  assert.equal(new Set(rows.map((row) => row?.pid)).size, 3);
+});
+
+test("a page takes the place of four rows on a connection", async () => {
+  const page = lookup("select ?::int as value, pg_backend_pid() as pid", PAGE);
+  const rows = await Promise.all(Array.from({ length: 9 }, (_, value) => page.first(store.reader, { value })));
   assert.equal(new Set(rows.map((row) => row?.pid)).size, 3);
 });
 

@@ -4,11 +4,12 @@
  */
 import type { CompiledQuery, QueryResult } from "kysely";
 import type { PoolClient } from "pg";
+import { weightOf } from "./lookup.ts";
 import { socketOf } from "./postgres-connection.ts";
 import { executeOn } from "./postgres-statements.ts";
 
-/** Lookups of one round trip. More of them take several connections, so that several processors answer. */
-const MAX_TOGETHER = 16;
+/** Weight of one round trip. Further lookups take other connections, so that several processors answer. */
+const MAX_WEIGHT = 16;
 
 interface Waiting {
   readonly query: CompiledQuery;
@@ -39,7 +40,7 @@ export class PostgresLookups {
   #send(): void {
     const all = this.#waiting;
     this.#waiting = [];
-    for (let from = 0; from < all.length; from += MAX_TOGETHER) void this.#sendTogether(all.slice(from, from + MAX_TOGETHER));
+    for (const lookups of inRoundTrips(all)) void this.#sendTogether(lookups);
   }
 
   async #sendTogether(lookups: readonly Waiting[]): Promise<void> {
@@ -50,6 +51,22 @@ export class PostgresLookups {
       for (const { reject } of lookups) reject(error);
     }
   }
+}
+
+/** In order; each round trip takes as many as its weight allows. */
+function inRoundTrips(lookups: readonly Waiting[]): Waiting[][] {
+  const trips: Waiting[][] = [];
+  let room = 0;
+  for (const lookup of lookups) {
+    const weight = weightOf(lookup.query) ?? MAX_WEIGHT;
+    if (weight > room) {
+      trips.push([]);
+      room = MAX_WEIGHT;
+    }
+    trips.at(-1)?.push(lookup);
+    room -= weight;
+  }
+  return trips;
 }
 
 async function runTogether(client: PoolClient, lookups: readonly Waiting[]): Promise<void> {

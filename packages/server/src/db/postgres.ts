@@ -8,7 +8,7 @@ import { type Meter, noMeter } from "../lib/meter.ts";
 import { noTracer, type Tracer } from "../lib/tracer.ts";
 import { postgresDialect } from "./dialect.ts";
 import { createReadHandle, type Execute } from "./handle.ts";
-import { isLookup } from "./lookup.ts";
+import { weightOf } from "./lookup.ts";
 import { createObservation, type Observation, type StatementKind } from "./observation.ts";
 import { destroyConnection } from "./postgres-connection.ts";
 import { type PostgresHosts, postgresHosts } from "./postgres-hosts.ts";
@@ -114,7 +114,9 @@ class PostgresStore implements Store {
 
   #read: Execute = (query) =>
     retryConflicts(() =>
-      isLookup(query) ? this.#lookups.execute(query) : this.#withClient(this.#readers, (client) => this.#execute(client)(query)),
+      weightOf(query) === undefined
+        ? this.#withClient(this.#readers, (client) => this.#execute(client)(query))
+        : this.#lookups.execute(query),
     );
 
   #execute(client: pg.PoolClient, options?: WatchOptions): Execute {

@@ -4,7 +4,7 @@
  */
 import type { CompiledQuery } from "kysely";
 import type { Dialect } from "./dialect.ts";
-import { asLookup } from "./lookup.ts";
+import { asLookup, type Weight } from "./lookup.ts";
 import { Slot } from "./slot.ts";
 import type { ReadDb } from "./store.ts";
 
@@ -21,20 +21,17 @@ export interface Prepared<Values, Row> {
 }
 
 export interface PreparedOptions {
-  /** See lookup.ts. */
-  readonly isLookup?: boolean;
+  /** Of a lookup. Undefined for a statement that may take long. */
+  readonly weight?: Weight | undefined;
 }
 
 /** @param build runs once per store. The text of the statement must be the same whatever the values are */
-export function prepare<Values extends object, Row>(
-  build: Build<Values, Row>,
-  { isLookup = false }: PreparedOptions = {},
-): Prepared<Values, Row> {
+export function prepare<Values extends object, Row>(build: Build<Values, Row>, { weight }: PreparedOptions = {}): Prepared<Values, Row> {
   // There are two dialects.
   const compiled = new Map<Dialect, CompiledQuery<Row>>();
   const compile = (db: ReadDb): CompiledQuery<Row> => {
     const query = build(db, (name) => new Slot(name) as never);
-    return isLookup ? asLookup(query) : query;
+    return weight === undefined ? query : asLookup(query, weight);
   };
   const rows = async (db: ReadDb, values: Values): Promise<Row[]> => {
     const query = compiled.get(db.dialect) ?? compile(db);
@@ -45,22 +42,27 @@ export function prepare<Values extends object, Row>(
   return { rows, first: async (db, values) => (await rows(db, values))[0] };
 }
 
+export interface PreparedEachOptions<Key> {
+  /** For keys that callers influence. Further statements replace the oldest. */
+  readonly capacity: number;
+  readonly weight?: Weight | ((key: Key) => Weight | undefined);
+}
+
 /**
  * Statements that differ only in names, such as that of a table, or in their form.
  * @param nameOf what determines the text of the statement; the same for keys with the same text
- * @param options `capacity` is for keys that callers influence; further ones replace the oldest
  */
 export function prepareEach<Key, Values extends object, Row>(
   build: (key: Key) => Build<Values, Row>,
   nameOf: (key: Key) => string,
-  { capacity, ...options }: PreparedOptions & { readonly capacity: number },
+  { capacity, weight }: PreparedEachOptions<Key>,
 ): (key: Key) => Prepared<Values, Row> {
   const statements = new Map<string, Prepared<Values, Row>>();
   return (key) => {
     const name = nameOf(key);
     const known = statements.get(name);
     if (known !== undefined) return known;
-    const statement = prepare(build(key), options);
+    const statement = prepare(build(key), { weight: typeof weight === "function" ? weight(key) : weight });
     const [oldest] = statements.keys();
     if (statements.size >= capacity && oldest !== undefined) statements.delete(oldest);
     statements.set(name, statement);

@@ -2,6 +2,7 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Access } from "../access/capabilities.ts";
 import { isUidSegment, isVisible } from "../api/resource/named-groups.ts";
+import { ROW } from "../db/lookup.ts";
 import { prepareEach } from "../db/prepared.ts";
 import type { ReadDb } from "../db/store.ts";
 import { ancestry, parentOf } from "../lib/uid.ts";
@@ -29,7 +30,7 @@ const reposAt = prepareEach<number, Names, { uid: string | null }>(
       where ${alias(0)}.name = ${slot("name0")} and ${alias(0)}.parent is null limit 2`.compile(db);
   },
   String,
-  { capacity: MAX_SEGMENTS, isLookup: true },
+  { capacity: MAX_SEGMENTS, weight: ROW },
 );
 
 function alias(index: number): RawBuilder<unknown> {

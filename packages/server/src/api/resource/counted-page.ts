@@ -3,6 +3,7 @@
  * whose rows are counted. The plan follows the sizes that an earlier call found, because both plans find the same rows.
  */
 import { sql } from "kysely";
+import { PAGE, ROW } from "../../db/lookup.ts";
 import { prepareEach, type SlotOf } from "../../db/prepared.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { Lru } from "../../lib/lru.ts";
@@ -156,13 +157,14 @@ const pageStatement = prepareEach<PageForm, PageValues, PageRow>(
       from (${listed}) as listed`.compile(db);
   },
   nameOfForm,
-  { capacity: MAX_FORMS },
+  // Sorting takes longer than a scan along an index.
+  { capacity: MAX_FORMS, weight: ({ isSorted }) => (isSorted ? undefined : PAGE) },
 );
 
 const sizesStatement = prepareEach<Selection, CountValues, Sizes>(
   (selection) => (db, slot) => sql<Sizes>`select ${sizes(selection, slot)}`.compile(db),
   ({ view }) => `${view.counted?.direct}`,
-  { capacity: MAX_FORMS, isLookup: true },
+  { capacity: MAX_FORMS, weight: ROW },
 );
 
 function sizes({ view }: Selection, slot: SlotOf<CountValues>) {

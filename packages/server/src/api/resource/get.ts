@@ -1,5 +1,6 @@
 /** Reads one resource by its uid. */
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import { ROW } from "../../db/lookup.ts";
 import { prepareEach } from "../../db/prepared.ts";
 import type { ResourceTableName } from "../../db/schema.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
@@ -14,7 +15,7 @@ const MAX_TABLES = 256;
 const bodyIn = prepareEach<ResourceTableName, { uid: string }, { body: string }>(
   (table) => (db, slot) => db.selectFrom(table).select("body").where("uid", "=", slot("uid")).compile(),
   (table) => table,
-  { capacity: MAX_TABLES, isLookup: true },
+  { capacity: MAX_TABLES, weight: ROW },
 );
 
 /** The stored body, unchanged. @throws NOT_FOUND */

@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { capabilitySetFromHex } from "../../access/capability-set.ts";
 import type { ProviderSession } from "../../access/principal.ts";
+import { ROW } from "../../db/lookup.ts";
 import { prepare, type SlotOf } from "../../db/prepared.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 
@@ -64,10 +65,10 @@ function selectRecords(db: ReadDb) {
 type Row = Awaited<ReturnType<ReturnType<typeof selectRecords>["executeTakeFirst"]>>;
 
 /** Each call and each pull with a pull token runs these. */
-const recordByPassword = prepare((db, slot: SlotOf<{ hash: string }>) => selectByPassword(db, slot("hash")).compile(), { isLookup: true });
+const recordByPassword = prepare((db, slot: SlotOf<{ hash: string }>) => selectByPassword(db, slot("hash")).compile(), { weight: ROW });
 const recordBySecret = prepare(
   (db, slot: SlotOf<{ uid: string; secretId: string }>) => selectBySecret(db, slot("uid"), slot("secretId")).compile(),
-  { isLookup: true },
+  { weight: ROW },
 );
 
 function recordFromRow(row: Row): PullTokenRecord | undefined {
