@@ -120,7 +120,9 @@ export async function createApp(
   const limits = { ...defaultLimits, ...limitsFrom(config), ...given };
   const { baseUrl, vendorProfile: profile, requiredTerms, tlsCert: certFile, tlsKey: keyFile } = config;
   const meter = givenMeter ?? stack.use(await startMetrics(config.metricsListen, log)).meter;
-  const installation = stack.use(await openInstallation(config, { use: "server", log, clock, meter, tracer }));
+  const workListeners = createAppendListeners();
+  const onWork = workListeners.notify;
+  const installation = stack.use(await openInstallation(config, { use: "server", log, clock, meter, tracer, onWork }));
   const { store, grants } = installation;
   stack.use(await startWalArchive(config, { store, clock, log, meter, version: packageJson.version, schema: migrations.length }));
   meterDatabase(store, meter);
@@ -145,7 +147,7 @@ export async function createApp(
   const trustedRoot = await readTrustedRoot(config.sigstoreTrustedRoot);
   const platform: Platform = {
     ...{ store, blobs, clock, log, meter, tracer, profile, baseUrl, bootstrapOwner, domains, blobReferences },
-    ...{ appendListeners, limits, memory, parsers },
+    ...{ appendListeners, workListeners, limits, memory, parsers },
     mailer: mail.mailer,
     trustedRoot,
     registryHost: new URL(config.registryUrl).host,

@@ -96,6 +96,8 @@ export interface Platform {
   readonly names: EventNames;
   /** Notified after each commit that appended an event. */
   readonly appendListeners: AppendListeners;
+  /** Notified when any server that shares the PostgreSQL has made background work (db/servers.ts). */
+  readonly workListeners: AppendListeners;
   readonly pageTokens: PageTokens;
   readonly limits: TransportLimits;
   readonly memory: RequestMemory;

@@ -45,6 +45,8 @@ export interface InstallationOptions {
   readonly clock?: Clock;
   readonly meter?: Meter;
   readonly tracer?: Tracer;
+  /** Called when a server that shares the database has made background work. Must not throw. */
+  readonly onWork?: () => void;
 }
 
 export interface Installation extends AsyncDisposable {
@@ -82,7 +84,9 @@ export async function openInstallation(settings: InstallationSettings, options: 
     }),
   );
   const grants =
-    isServer && url !== "" ? createSharedGrants(url, { store, clock, log, meter, stack }) : createGrants({ store, clock, meter });
+    isServer && url !== ""
+      ? createSharedGrants(url, { store, clock, log, meter, stack, onWork: options.onWork })
+      : createGrants({ store, clock, meter });
   if (options.command !== undefined) await auditCommand(store, options.command, clock.now());
   const owned = stack.move();
   return {
@@ -134,12 +138,13 @@ interface SharedGrantsParts {
   readonly log: Log;
   readonly meter: Meter;
   readonly stack: AsyncDisposableStack;
+  readonly onWork: (() => void) | undefined;
 }
 
 /** Other servers may change rights in the same PostgreSQL. While this server cannot hear of that, it caches no rights. */
-function createSharedGrants(url: string, { store, clock, log, meter, stack }: SharedGrantsParts): Grants {
+function createSharedGrants(url: string, { store, clock, log, meter, stack, onWork = () => {} }: SharedGrantsParts): Grants {
   let listener: AccessChangeListener | undefined;
   const grants = createGrants({ store, clock, meter, current: () => listener?.isCurrent() ?? false });
-  listener = stack.use(new AccessChangeListener({ url, log, onChange: grants.invalidate }));
+  listener = stack.use(new AccessChangeListener({ url, log, onChange: grants.invalidate, onWork }));
   return grants;
 }

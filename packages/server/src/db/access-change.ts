@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import type { Log } from "../lib/log.ts";
 import type { PostgresHosts } from "./postgres-hosts.ts";
+import { SERVER_SESSION, WORK_CHANNEL } from "./servers.ts";
 import type { WriteDb } from "./store.ts";
 
 const CHANNEL = "holt_access";
@@ -35,6 +36,8 @@ export interface AccessChangeOptions {
    * before this call.
    */
   onChange(identityUids: readonly string[] | "*"): void;
+  /** Called when a server, also this one, has made work (`notifyServers`). Must not throw. */
+  onWork?(): void;
   /** The time between two polls without a notification; default 400. */
   readonly pollMs?: number;
 }
@@ -122,10 +125,13 @@ export class AccessChangeListener implements AsyncDisposable {
     this.#xmin = undefined;
     // Ends the pause when the connection is lost; the next poll then fails.
     client.on("error", () => this.#notify());
-    client.on("notification", () => this.#notify());
+    client.on("notification", ({ channel }) => (channel === WORK_CHANNEL ? this.#options.onWork?.() : this.#notify()));
     try {
       await client.connect();
       await client.query(`listen ${CHANNEL}`);
+      await client.query(`listen ${WORK_CHANNEL}`);
+      // A statement, because the address can override the name.
+      await client.query(`set application_name = '${SERVER_SESSION}'`);
       while (!this.#isClosed) {
         this.#isNotified = false;
         await this.#poll(client);

@@ -39,6 +39,7 @@ export function startEvents(platform: Platform, { keys }: Iam, settings: EventSe
     startDelivery({ store, clock, log, webhook, policy, retentionMs, eventPrefix: profile.eventPrefix, attempts }),
   );
   appendListeners.add(delivery.wake);
+  platform.workListeners.add(delivery.dispatch);
   const redelivery = createRedelivery(store);
   const listeners = { onDue: delivery.wake, onDelete: delivery.discard };
   const collaborators = { ...platform, ...listeners, outboundAllowCidrs, maxSubscriptions, redelivery, webhook };

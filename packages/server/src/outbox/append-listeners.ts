@@ -1,4 +1,4 @@
-/** Notifies listeners when events have become durable. */
+/** Notifies listeners, for example when events have become durable. */
 
 export interface AppendListeners {
   /** Must not throw. */

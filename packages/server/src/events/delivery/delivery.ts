@@ -27,6 +27,8 @@ export interface DeliveryOptions {
 export interface Delivery extends AsyncDisposable {
   /** To be called when an event was appended, or something became due. Costs next to nothing: the work is done later. */
   wake(): void;
+  /** To be called when any server has published events. */
+  dispatch(): void;
   /** To be called when a subscription is deleted. Another server that sends to it notices when it records the next outcomes. */
   discard(uid: string): void;
 }
@@ -60,6 +62,7 @@ export function startDelivery({ store, clock, log, webhook, policy, retentionMs,
       publisher.wake();
       dispatcher.wake();
     },
+    dispatch: () => dispatcher.wake(),
     discard: (uid) => dispatcher.discard(uid),
     async [Symbol.asyncDispose]() {
       isClosed = true;

@@ -24,7 +24,7 @@ const MAX_CLAIMS = 32;
 const RENEW_MS = 3000;
 /** How long attempts may go on when the server stops. */
 const STOP_MS = 2000;
-/** How often to look for queues while another server is busy with some, so that servers share a backlog. */
+/** How often to look for queues while another server is busy with some or leaves some to others, so that servers share a backlog. */
 const HELP_MS = 100;
 /** How long a queue is not claimed after a run that made no attempt, because of a fault of this server. */
 const FAULT_MS = 1000;
@@ -43,10 +43,12 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     const { isDue, isBehind, next } = await queues.look();
     const capacity = slots.capacity();
     const hasCapacity = capacity.healthy.free() > 0 || capacity.failing.free() > 0;
-    const claimed = isDue && hasCapacity ? await queues.claim(capacity, MAX_CLAIMS) : [];
+    const share = isDue && hasCapacity ? await queues.share() : Number.POSITIVE_INFINITY;
+    const claimed = isDue && hasCapacity ? await queues.claim(capacity, { most: MAX_CLAIMS, share }) : [];
     if (claimed.length > 0) return { claimed: claimed.filter(admit), nextMs: 0 };
     const dueMs = next === null ? Number.POSITIVE_INFINITY : Math.max(0, Date.parse(next) - clock.now().getTime());
-    return { claimed, nextMs: Math.min(isBehind && hasCapacity ? HELP_MS : pollMs, dueMs) };
+    const leavesSome = share < MAX_CLAIMS;
+    return { claimed, nextMs: Math.min((isBehind || leavesSome) && hasCapacity ? HELP_MS : pollMs, dueMs) };
   }
 
   /** Releases a queue that has no slot. */

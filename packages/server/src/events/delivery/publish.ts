@@ -2,6 +2,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { sql } from "kysely";
 import { lockState, readState, setState, tryLockState, writeState } from "../../db/server-state.ts";
+import { notifyServers } from "../../db/servers.ts";
 import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { type NewEvent, subscriptionsOf } from "./match.ts";
@@ -56,6 +57,7 @@ export async function publish(store: Store, clock: Clock, prefix: string): Promi
     await insertDeliveries(db, deliveries, clock.now().toISOString(), time);
     await touchQueues(db, [...new Set(deliveries.map((delivery) => delivery.subscription_uid))].toSorted(), time);
     await writeState<State>(db, NAME, { position: state.position + taken.length, time });
+    if (deliveries.length > 0) await notifyServers(db);
     return taken.length < events.length || events.length === MAX_EVENTS_PER_TRANSACTION ? "more" : "done";
   });
 }

@@ -269,7 +269,7 @@ function suite(open: () => Promise<Store>): void {
     await append(store, { group: others });
     await publish(store, clock, "dev.holt");
     const capacity = capacityOf(16, 0);
-    const claim = async () => (await queues.claim(capacity, 8)).map(({ uid }) => uid.slice(0, 1)).join("");
+    const claim = async () => (await queues.claim(capacity, { most: 8, share: 8 })).map(({ uid }) => uid.slice(0, 1)).join("");
     assert.equal(await claim(), "aaaaaaaa");
     assert.equal(await claim(), "bbb");
     assert.equal(await claim(), "", "an organization that has as many slots as are free gets no more");

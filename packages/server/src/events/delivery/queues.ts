@@ -5,10 +5,13 @@ import { claimFairly, isNotOf, type Slots } from "../../jobs/fair-share.ts";
 import { createLease, type Lease } from "../../jobs/lease.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Health } from "./retry.ts";
+import { createServerShare } from "./server-share.ts";
 
 const LEASE_MS = 10_000;
 /** Runs of healthy queues take longer than this only with many deliveries or a slow sink. */
 const BEHIND_MS = 500;
+/** A queue that nobody claims for this time is for any server. Idle servers are notified, and look for work much sooner. */
+const UNCLAIMED_MS = 250;
 
 export interface ClaimedQueue {
   readonly uid: string;
@@ -30,23 +33,44 @@ export interface Due {
   readonly next: string | null;
 }
 
+/** The limits of one claim. */
+export interface ClaimLimits {
+  /** Queues of each kind at the most. */
+  readonly most: number;
+  /** Healthy queues at the most, except those that nobody claimed for a while. */
+  readonly share: number;
+}
+
+const UNLIMITED: ClaimLimits = { most: Number.POSITIVE_INFINITY, share: Number.POSITIVE_INFINITY };
+
+/** Queues of one kind, with slots for them. */
+interface Wanted {
+  readonly failures: "=" | ">";
+  readonly slots: Slots;
+  readonly limit: number;
+  readonly dueBy: string;
+}
+
 export interface Queues {
   readonly lease: Lease;
   look(): Promise<Due>;
-  /** Takes the slots of the queues that it claims. @param limit queues of each kind at the most */
-  claim(capacity: Capacity, limit?: number): Promise<ClaimedQueue[]>;
+  /** Healthy queues that this server may have in addition; it leaves the others to servers that share the database. */
+  share(): Promise<number>;
+  /** Takes the slots of the queues that it claims. */
+  claim(capacity: Capacity, limits?: ClaimLimits): Promise<ClaimedQueue[]>;
 }
 
 export function createQueues(store: Store, clock: Clock): Queues {
   const lease = createLease({ store, clock, table: "subscription_queue", key: "subscription_uid", durationMs: LEASE_MS });
-  const now = () => clock.now().toISOString();
+  const serverShare = createServerShare(store, lease);
+  const now = (agoMs = 0) => new Date(clock.now().getTime() - agoMs).toISOString();
 
-  async function claimOf(db: WriteDb, failures: "=" | ">", slots: Slots, limit: number): Promise<ClaimedQueue[]> {
+  async function claimOf(db: WriteDb, { failures, slots, limit, dueBy }: Wanted): Promise<ClaimedQueue[]> {
     const rows = await claimFairly({
       slots,
       limit,
       read: (full, count) =>
-        dueQueues(db, failures, now())
+        dueQueues(db, failures, dueBy)
           .where(lease.isFree())
           .where(isNotOf(db, full, "subscription_uid"))
           .limit(count)
@@ -61,11 +85,22 @@ export function createQueues(store: Store, clock: Clock): Queues {
     return rows.map(({ subscription_uid: uid, ...health }) => ({ uid, health }));
   }
 
+  async function claimHealthy(db: WriteDb, slots: Slots, { most, share }: ClaimLimits): Promise<ClaimedQueue[]> {
+    const claimed = await claimOf(db, { failures: "=", slots, limit: Math.min(most, share), dueBy: now() });
+    if (share >= most) return claimed;
+    const unclaimed = { failures: "=", slots, limit: most - claimed.length, dueBy: now(UNCLAIMED_MS) } as const;
+    return [...claimed, ...(await claimOf(db, unclaimed))];
+  }
+
   return {
     lease,
     look: () => look(store, lease, clock.now()),
-    claim: ({ healthy, failing }, limit = Number.POSITIVE_INFINITY) =>
-      store.transaction(async (db) => [...(await claimOf(db, "=", healthy, limit)), ...(await claimOf(db, ">", failing, limit))]),
+    share: () => serverShare.read(now()),
+    claim: ({ healthy, failing }, limits = UNLIMITED) =>
+      store.transaction(async (db) => [
+        ...(await claimHealthy(db, healthy, limits)),
+        ...(await claimOf(db, { failures: ">", slots: failing, limit: limits.most, dueBy: now() })),
+      ]),
   };
 }
 
