@@ -99,4 +99,19 @@ describeWithWorld("limits of organizations", (world) => {
     assert.ok(refused.every(({ headers }) => Number(headers["retry-after"]) >= 1));
     assert.equal((await world.raw("GET", `/iam/v2/groups/${other.uid}`, undefined, other.token)).status, 200);
   });
+
+  test("lists count for the rate of an organization, with and without a filter, and lists of strangers do not", async () => {
+    const { uid, token } = await organization(world, "limits-6");
+    const stranger = await organization(world, "limits-7");
+    await world.must(updateResourceLimits, { resourceLimits: { uid, callsPerSecondPerIdentity: 1 } });
+    const refusals = async (path: string, as: string) => {
+      const answers = await Promise.all(Array.from({ length: 100 }, () => world.raw("GET", path, undefined, as)));
+      for (const { status, headers } of answers) assert.ok(status === 200 || Number(headers["retry-after"]) >= 1, `${status}`);
+      return answers.filter(({ status }) => status === 429).length;
+    };
+    const below = `/iam/v2/identities?uidp.descendants_of=${uid}`;
+    for (const path of [below, "/iam/v2/identities", `/iam/v2/groups?uidp.children_of=${uid}`, `/holt/v1/audit/entries?parent=${uid}`])
+      assert.ok((await refusals(path, token)) > 0, path);
+    for (const path of [below, "/iam/v2/identities"]) assert.equal(await refusals(path, stranger.token), 0, path);
+  });
 });

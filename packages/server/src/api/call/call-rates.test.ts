@@ -27,7 +27,7 @@ test("calls beyond the rate are refused with the time to wait, each identity and
   let now = 0;
   const rates = createCallRates(() => now);
   const admit = (scope: string, who: string) =>
-    (async () => rates.admit(scope, who, db))().then(
+    (async () => rates.admit([scope], who, db))().then(
       () => "ok",
       (error: unknown) => {
         assert.ok(error instanceof HoltError && error.code === Code.RESOURCE_EXHAUSTED);
@@ -44,14 +44,24 @@ test("calls beyond the rate are refused with the time to wait, each identity and
   assert.deepEqual([await admit(org, "a"), await admit(org, "a"), await admit(org, "a")], ["ok", "ok", "calls_per_second_per_identity"]);
 });
 
+test("a call in several organizations counts in each of them", async () => {
+  const [org, other] = [newUid(""), newUid("")];
+  const { db } = databaseOf({ [org]: { calls_per_second: 2 }, [other]: { calls_per_second: 1 } });
+  const rates = createCallRates(() => 0);
+  await rates.admit([org, other], "a", db);
+  assert.throws(() => rates.admit([other], "a", db), /limit of calls_per_second is 1/);
+  await rates.admit([org], "a", db);
+  assert.throws(() => rates.admit([org], "a", db), /limit of calls_per_second is 2/);
+});
+
 test("the limits of an organization are read again after two seconds, and not for every call", async () => {
   const org = newUid("");
   const { db, reads } = databaseOf({});
   let now = 0;
   const rates = createCallRates(() => now);
-  for (let i = 0; i < 100; i++) await rates.admit(org, "a", db);
+  for (let i = 0; i < 100; i++) await rates.admit([org], "a", db);
   assert.equal(reads(), 1);
   now += 2000;
-  await rates.admit(org, "a", db);
+  await rates.admit([org], "a", db);
   assert.equal(reads(), 2);
 });

@@ -2,7 +2,6 @@
 import { type LimitName, type Limits, limitExceeded, readLimits } from "../../db/organization-limits.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { Lru } from "../../lib/lru.ts";
-import { rootOf } from "../../lib/uid.ts";
 
 /** For so long a changed limit may have no effect. */
 const LIMITS_AGE_MS = 2_000;
@@ -17,10 +16,11 @@ interface Bucket {
 
 export interface CallRates {
   /**
+   * Counts a call in each of the organizations, by their uids.
    * @returns undefined if the limits are known and allow the call
    * @throws RESOURCE_EXHAUSTED with the seconds after which one call is allowed
    */
-  admit(scope: string, principal: string | undefined, db: ReadDb): Promise<void> | undefined;
+  admit(organizations: readonly string[], principal: string | undefined, db: ReadDb): Promise<void> | undefined;
 }
 
 /** @param now a monotonic clock, in milliseconds */
@@ -49,13 +49,14 @@ export function createCallRates(now: () => number = () => performance.now()): Ca
   }
 
   return {
-    admit(scope, principal, db) {
-      const orgUid = rootOf(scope);
-      const found = known.get(orgUid);
-      if (found === undefined || now() - found.at >= LIMITS_AGE_MS)
-        return load(orgUid, db).then((limits) => takeAll(orgUid, principal, limits));
-      takeAll(orgUid, principal, found.limits);
-      return undefined;
+    admit(organizations, principal, db) {
+      let reading: Promise<void> | undefined;
+      for (const orgUid of organizations) {
+        const found = known.get(orgUid);
+        if (found !== undefined && now() - found.at < LIMITS_AGE_MS) takeAll(orgUid, principal, found.limits);
+        else reading = Promise.resolve(reading).then(async () => takeAll(orgUid, principal, await load(orgUid, db)));
+      }
+      return reading;
     },
   };
 }

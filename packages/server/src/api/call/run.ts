@@ -19,6 +19,7 @@ import { type Call, type CallMetadata, type MessageSource, messageOf, type Reply
 import { type CallLog, createCallLog } from "./call-log.ts";
 import type { CallMetrics } from "./call-metrics.ts";
 import type { CallRates } from "./call-rates.ts";
+import { countedOrganizations } from "./counted-organizations.ts";
 import type { Handler } from "./implement.ts";
 import type { Operation } from "./operation.ts";
 import { assertTermsFor, type RequiredTerms } from "./required-terms.ts";
@@ -175,8 +176,8 @@ async function execute(
     const asked = authorize(operation, request, caller, reader);
     if (asked !== undefined) await asked;
   }
-  if (rates !== undefined && operation.access.mode === "scoped") {
-    const admitted = rates.admit(operation.access.scopeOf(request), principal?.uid, reader);
+  if (rates !== undefined) {
+    const admitted = rates.admit(countedOrganizations(operation, request, access), principal?.uid, reader);
     if (admitted !== undefined) await admitted;
   }
   if (requiredTerms.length > 0) await assertTermsFor(operation, request, requiredTerms, reader);
