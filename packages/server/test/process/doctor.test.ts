@@ -3,10 +3,13 @@ import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { chmod, cp, mkdir, writeFile } from "node:fs/promises";
 import { createServer, request } from "node:http";
+import { createSecureServer } from "node:http2";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
+import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import pg from "pg";
 import { generate } from "selfsigned";
 import { problemsOfCertificate } from "../../src/cli/doctor/check-certificate.ts";
@@ -148,6 +151,59 @@ describe("holtd doctor", () => {
     assert.deepEqual(others, []);
   });
 
+  test("a proxy whose certificate expires soon, and that answers gRPC by itself, is reported", async () => {
+    await using server = await startServer();
+    const { cert, private: key } = await generate([{ name: "commonName", value: "Proxy of the doctor" }], {
+      notAfterDate: new Date(Date.now() + 7.5 * 24 * 3_600_000),
+      extensions: [{ name: "subjectAltName", altNames: [{ type: 2, value: "localhost" }] }],
+    } as never);
+    setDefaultCACertificates([...getCACertificates(), cert]);
+    const proxy = createSecureServer({ cert, key, allowHTTP1: true }, (request, response) => {
+      const url = `https://localhost:${(proxy.address() as AddressInfo).port}`;
+      const isPath = request.url.startsWith("/healthz/path/");
+      response.end(isPath ? request.url : JSON.stringify({ issuer: url, authorization: request.headers.authorization }));
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, "localhost", resolve));
+    try {
+      const url = `https://localhost:${(proxy.address() as AddressInfo).port}`;
+      assert.deepEqual(await linesFor({ ...settingsOf(server), HOLT_BASE_URL: url }), [
+        "certificate: the certificate expires in 7 days",
+        "proxy: gRPC calls reach no gRPC server, or their trailers are lost",
+      ]);
+    } finally {
+      proxy.close();
+    }
+  });
+
+  test("a proxy that does not reach the server, or offers no HTTP/2 over TLS, is reported with the remedy", async () => {
+    await using server = await startServer();
+    const { cert, private: key } = await generate([{ name: "commonName", value: "Gateway of the doctor" }], {
+      extensions: [{ name: "subjectAltName", altNames: [{ type: 2, value: "localhost" }] }],
+    } as never);
+    setDefaultCACertificates([...getCACertificates(), cert]);
+    let status = 502;
+    const proxy = createTlsServer({ cert, key, ALPNProtocols: ["http/1.1"] }, (incoming, response) => {
+      const url = `https://localhost:${(proxy.address() as AddressInfo).port}`;
+      const isPath = incoming.url?.startsWith("/healthz/path/") ?? false;
+      response.statusCode = status;
+      const text = JSON.stringify({ issuer: url, authorization: incoming.headers.authorization });
+      response.end(status === 502 ? "bad gateway" : isPath ? incoming.url : text);
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, "localhost", resolve));
+    try {
+      const url = `https://localhost:${(proxy.address() as AddressInfo).port}`;
+      const settings = { ...settingsOf(server), HOLT_BASE_URL: url };
+      const [gateway] = (await findProblems(readConfig(settings))).filter(({ check }) => check === "base URL");
+      assert.match(gateway?.problem ?? "", /it answers 502 without an issuer$/);
+      assert.match(gateway?.remedy ?? "", /^start the server, or correct the address/);
+      status = 200;
+      assert.deepEqual(await linesFor(settings), ["proxy: HTTP/2 does not reach the server: it is not offered over TLS"]);
+    } finally {
+      proxy.closeAllConnections();
+      proxy.close();
+    }
+  });
+
   test("a base URL that leads to another server is reported", async () => {
     await using server = await startServer();
     await using proxy = await startProxy(server.port, (path) => path);
@@ -165,7 +221,8 @@ describe("holtd doctor", () => {
       extensions: [{ name: "subjectAltName", altNames: [{ type: 2, value: "holt.test" }] }],
     } as never);
     const certificate = new X509Certificate(cert);
-    const at = (day: string, host = "holt.test") => problemsOfCertificate(certificate, host, new Date(day)).map(({ problem }) => problem);
+    const at = (day: string, host = "holt.test") =>
+      problemsOfCertificate(certificate, { host, renew: "renew it" }, new Date(day)).map(({ problem }) => problem);
     assert.deepEqual(at("2026-06-01"), []);
     assert.deepEqual(at("2026-12-24"), ["the certificate expires in 7 days"]);
     assert.equal(at("2027-01-01").length, 1);

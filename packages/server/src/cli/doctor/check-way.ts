@@ -2,18 +2,26 @@
 import { connect } from "node:http2";
 import type { Config } from "../../config.ts";
 import { PATH_ECHO } from "../../http/server-pages.ts";
+import { checkServedCertificate } from "./check-certificate.ts";
 import { MAX_CLOCK_DIFFERENCE_MS } from "./check-database.ts";
 import { type Problem, problemsOf } from "./problem.ts";
 
 const TIMEOUT_MS = 10_000;
 const ESCAPED = `${PATH_ECHO}a%2Fb`;
 
-export async function checkWay({ baseUrl }: Config): Promise<Problem[]> {
+export async function checkWay({ baseUrl, tlsCert }: Config): Promise<Problem[]> {
   const discovery = await ask(`${baseUrl}/.well-known/openid-configuration`);
   if (discovery instanceof Error) return [unreachable(baseUrl, discovery)];
   const issuer = issuerIn(discovery.text);
   if (discovery.status !== 200 || issuer !== baseUrl) return [wrongIssuer(baseUrl, discovery, issuer)];
-  return [...checkDate(discovery), ...(await checkPath(baseUrl)), ...(await checkAuthorization(baseUrl)), ...(await checkHttp2(baseUrl))];
+  return [
+    ...checkDate(discovery),
+    // The server's own files are checked without a connection.
+    ...(tlsCert === "" ? await checkServedCertificate(baseUrl, TIMEOUT_MS) : []),
+    ...(await checkPath(baseUrl)),
+    ...(await checkAuthorization(baseUrl)),
+    ...(await checkHttp2(baseUrl)),
+  ];
 }
 
 interface Answer {
@@ -52,13 +60,15 @@ function issuerIn(text: string): unknown {
   }
 }
 
+/** Statuses of a proxy that does not reach the server behind it. */
+const GATEWAY_ERRORS: ReadonlySet<number> = new Set([502, 503, 504]);
+
 function wrongIssuer(baseUrl: string, { status }: Answer, issuer: unknown): Problem {
   const found = typeof issuer === "string" ? `the issuer there is ${issuer}` : `it answers ${status} without an issuer`;
-  return {
-    check: "base URL",
-    problem: `${baseUrl} does not lead to this server: ${found}`,
-    remedy: "let the proxy pass all paths to the server, and set HOLT_BASE_URL to exactly the URL that clients use",
-  };
+  const remedy = GATEWAY_ERRORS.has(status)
+    ? "start the server, or correct the address at which the proxy looks for it"
+    : "let the proxy pass all paths to the server, and set HOLT_BASE_URL to exactly the URL that clients use";
+  return { check: "base URL", problem: `${baseUrl} does not lead to this server: ${found}`, remedy };
 }
 
 function checkDate({ date }: Answer): Problem[] {
@@ -97,10 +107,16 @@ const NO_HTTP2 = "let the proxy accept HTTP/2 and use it to the server (Caddy: h
 /** A health check over gRPC needs HTTP/2, its trailers, and both all the way to the server. */
 async function checkHttp2(baseUrl: string): Promise<Problem[]> {
   const status = await grpcHealth(baseUrl).catch((error: Error) => error);
+  const reason = status instanceof Error ? reasonOf(status) : "";
   return problemsOf("proxy", [
-    [status instanceof Error, `HTTP/2 does not reach the server: ${(status as Error).message}`, NO_HTTP2],
+    [status instanceof Error, `HTTP/2 does not reach the server: ${reason}`, NO_HTTP2],
     [status === undefined, "gRPC calls reach no gRPC server, or their trailers are lost", NO_HTTP2],
   ]);
+}
+
+/** OpenSSL's own text for a server without HTTP/2 names places in its sources. */
+function reasonOf({ message }: Error): string {
+  return message.includes("no application protocol") ? "it is not offered over TLS" : message;
 }
 
 /** The grpc-status of a health check; undefined if the answer is not one of gRPC. */
