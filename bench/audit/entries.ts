@@ -1,6 +1,7 @@
 /** Fills databases with audit entries and seals them into the organization's chain, as the server does. */
 import { contentOf } from "../../packages/server/src/audit/audit-entry.ts";
 import { seal } from "../../packages/server/src/auditing/chain/seal.ts";
+import { indexBlocks } from "../../packages/server/src/auditing/chain/segment-index.ts";
 import { openDatabase } from "../../packages/server/src/cli/open-installation.ts";
 import { systemClock } from "../../packages/server/src/lib/clock.ts";
 import { createLog } from "../../packages/server/src/lib/log.ts";
@@ -14,9 +15,12 @@ export interface AuditContents {
   readonly entries: number;
   readonly actors: readonly string[];
   readonly targets: readonly string[];
+  /** Groups that the targets are in. */
+  readonly groups: readonly string[];
 }
 
 const ACTORS = 1000;
+const GROUPS = 300;
 /** One target has ten entries. */
 const ENTRIES_PER_TARGET = 10;
 const SAMPLES = 200;
@@ -38,15 +42,17 @@ export function openEntries(store: StoreName, entries: number): Promise<Filled<A
 async function fill(target: Target, entries: number): Promise<AuditContents> {
   const started = performance.now();
   const organization = await bootstrapDatabase(target);
-  const uids = (count: number) => Array.from({ length: count }, () => newUid(organization));
-  const [actors, targets] = [uids(ACTORS), uids(Math.ceil(entries / ENTRIES_PER_TARGET))];
+  const actors = Array.from({ length: ACTORS }, () => newUid(organization));
+  const groups = Array.from({ length: GROUPS }, () => newUid(organization));
+  const targets = Array.from({ length: Math.ceil(entries / ENTRIES_PER_TARGET) }, (_, i) => newUid(groups[i % GROUPS] ?? ""));
   const sink = await openSink(target);
   await insertAll(sink, "audit_entry", rows());
   await sink.finish();
   await using store = await openDatabase({ ...target, log: createLog("warn") });
   while (await seal(store, systemClock));
+  while (await indexBlocks(store));
   console.log(`  filled ${entries} audit entries in ${Math.round((performance.now() - started) / 1000)} s`);
-  return { organization, entries, actors: actors.slice(0, SAMPLES), targets: targets.slice(0, SAMPLES) };
+  return { organization, entries, actors: actors.slice(0, SAMPLES), targets: targets.slice(0, SAMPLES), groups: groups.slice(0, SAMPLES) };
 
   function* rows(): Iterable<Row> {
     const begin = Date.now() - DAYS * DAY_MS;

@@ -3,37 +3,59 @@ import type { StoreName } from "../data/stores.ts";
 import { latency } from "../libraries/latency.ts";
 import type { Line } from "../report.ts";
 import { scale } from "../scale.ts";
-import { serveFilled } from "../servers.ts";
-import { ACTIONS, openEntries, requestIdOf } from "./entries.ts";
+import { type Served, serveFilled } from "../servers.ts";
+import { type AuditContents, openEntries } from "./entries.ts";
+import { measuredLists } from "./filters.ts";
 
 const LIMIT_MS = { sqlite: 15, postgres: 30 };
-const SAMPLES = 200;
-const DAY_MS = 24 * 60 * 60 * 1000;
+/** For a list without entries, on both stores. */
+const EMPTY_LIMIT_MS = 25;
+/** A list that needs more requests is given up. */
+const MAX_PAGES = 1000;
+
+type Holt = Served<AuditContents>;
 
 export async function auditLists(store: StoreName): Promise<Line[]> {
   const holt = await serveFilled(await openEntries(store, scale.rows));
   await using _server = holt.server;
-  const { organization, entries, actors, targets } = holt.contents;
-  const daysAgo = (days: number) => new Date(Date.now() - days * DAY_MS).toISOString();
-  const numbers = Array.from({ length: SAMPLES }, (_, i) => Math.floor((i * entries) / SAMPLES));
-  const filters: Readonly<Record<string, readonly string[]>> = {
-    "first page": [""],
-    "oldest first": ["&order_by=number"],
-    "of an actor": actors.map((actor) => `&actor=${actor}`),
-    "about a target": targets.map((target) => `&target=${target}`),
-    "of an action, broad": [`&action=${ACTIONS[0]}`],
-    "of an action, rare": [`&action=${ACTIONS[1]}`],
-    "of a service": ["&action=platform.oidc.*"],
-    refusals: ["&refused=true"],
-    "from an address": numbers.map((number) => `&remote_address=10.0.0.${number % 250}`),
-    "of a request": numbers.map((number) => `&request_id=${requestIdOf(number)}`),
-    "of a day": [20, 15, 10].map((days) => `&since=${daysAgo(days)}&until=${daysAgo(days - 1)}`),
-    "of an actor about a target": actors.map((actor, i) => `&actor=${actor}&target=${targets[i % targets.length]}`),
-  };
   const lines: Line[] = [];
-  for (const [filter, queries] of Object.entries(filters)) {
-    const requests = queries.map((query) => holt.request("GET", `/holt/v1/audit/entries?parent=${organization}${query}`));
-    lines.push(await latency(`50 of ${entries} audit entries, ${filter}`, holt, requests, LIMIT_MS[store]));
+  const chosen = new RegExp(process.env.BENCH_FILTERS ?? "");
+  const measure = async (list: string, paths: readonly string[], limitMs: number, more = "") => {
+    if (!chosen.test(list)) return;
+    const requests = paths.map((path) => holt.request("GET", path));
+    lines.push(await latency(`50 of ${holt.contents.entries} audit entries, ${list}${more}`, holt, requests, limitMs));
+  };
+  for (const [list, { queries, isEmpty = false }] of Object.entries(measuredLists(holt.contents))) {
+    const paths = queries.map((query) => `/holt/v1/audit/entries?${query}`);
+    const [path = ""] = paths;
+    const pages = isEmpty && chosen.test(list) ? `; the end comes after ${await countPages(holt, path)} requests` : "";
+    await measure(list, paths, isEmpty ? EMPTY_LIMIT_MS : LIMIT_MS[store], pages);
+    const { nextPageToken } = await readPage(holt, path);
+    if (!isEmpty && nextPageToken !== "") await measure(`${list}, page 2`, [withToken(path, nextPageToken)], LIMIT_MS[store]);
   }
   return lines;
+}
+
+interface Page {
+  readonly entries?: readonly unknown[];
+  readonly nextPageToken: string;
+}
+
+async function readPage(holt: Holt, path: string): Promise<Page> {
+  return { nextPageToken: "", ...(JSON.parse(await holt.fetch("GET", path)) as object) };
+}
+
+function withToken(path: string, token: string): string {
+  return `${path}&page_token=${encodeURIComponent(token)}`;
+}
+
+async function countPages(holt: Holt, path: string): Promise<number> {
+  let next = path;
+  for (let pages = 1; pages <= MAX_PAGES; pages++) {
+    const { entries = [], nextPageToken } = await readPage(holt, next);
+    if (entries.length > 0) throw new Error(`${path} has entries`);
+    if (nextPageToken === "") return pages;
+    next = withToken(path, nextPageToken);
+  }
+  return Number.NaN;
 }

@@ -6,7 +6,8 @@ declare module "../db/schema.ts" {
     audit_entry: AuditEntryTable;
     audit_block: AuditBlockTable;
     audit_posting: AuditPostingTable;
-    audit_target: AuditTargetTable;
+    audit_target: AuditPostingTable & { segment: number };
+    audit_segment: AuditSegmentTable;
     audit_chain: AuditChainTable;
     audit_checkpoint: AuditCheckpointTable;
   }
@@ -35,15 +36,25 @@ export interface AuditBlockTable {
   seqs: Uint8Array;
   /** SHA-256 of each entry and of the hash before it, 32 bytes each. */
   hashes: Uint8Array;
+  /** Time of each entry in milliseconds since 1970, six bytes each; null in blocks of servers before this column. */
+  times: Uint8Array | null;
+  /** Term of the request of each entry, six bytes each, 0 for none; null in blocks of servers before this column. */
+  requests: Uint8Array | null;
 }
 
 /**
- * Postings of targets. Nearly every entry has another one, so they are written in large sorted segments: an index in the order of terms
- * alone would touch a page per entry.
+ * Records of targets and requests. Nearly every entry has others, so they are written together for many blocks, in buckets: an index in
+ * the order of terms would touch a page per entry. Each segment has a row per bucket.
  */
-export interface AuditTargetTable extends AuditPostingTable {
+export interface AuditSegmentTable {
+  /** The first byte of the terms. */
+  bucket: number;
   /** Id of the last block of the segment. */
   segment: number;
+  /** Id of the first block of the segment. */
+  first_block: number;
+  /** See `auditing/chain/segment-records.ts`. */
+  records: Uint8Array;
 }
 
 /** Names the entries of a block that have something in common, such as the actor. Filters find entries by it. */

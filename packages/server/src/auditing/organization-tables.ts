@@ -41,4 +41,5 @@ export const auditingTables: OrganizationTables = {
   audit_block: stays("made anew from the entries"),
   audit_posting: stays("an index of the entries"),
   audit_target: stays("an index of the entries"),
+  audit_segment: stays("an index of the entries"),
 };

@@ -9,7 +9,7 @@ import type { Store, WriteDb } from "../db/store.ts";
 import { hashAt, isWellFormed, numbersOf, readContents } from "./chain/block.ts";
 import { type CheckpointParts, signCheckpoint, storeCheckpoint } from "./chain/checkpoint.ts";
 import { hashText } from "./chain/hash.ts";
-import { forgetTargets } from "./chain/target-index.ts";
+import { forgetSegments } from "./chain/segment-index.ts";
 import { keysOf, termOf } from "./chain/terms.ts";
 
 const CHAINS_PER_READ = 500;
@@ -22,9 +22,11 @@ export async function pruneEntries(parts: CheckpointParts, retentionMs: number):
     const chains = await readChains(parts.store, after);
     for (const { org_uid } of chains) hasMore = (await pruneChain(org_uid, cutoff, parts)) || hasMore;
     const last = chains.at(-1);
-    if (last === undefined || chains.length < CHAINS_PER_READ) return hasMore;
+    if (last === undefined || chains.length < CHAINS_PER_READ) break;
     after = last.org_uid;
   }
+  await forgetSegments(parts.store);
+  return hasMore;
 }
 
 /** The first chain, that of the server, has the empty string as its organization. */
@@ -61,7 +63,7 @@ async function pruneChain(organization: string, cutoff: string, parts: Checkpoin
   });
 }
 
-async function deleteBlock(db: WriteDb, { id, org_uid, seqs, targets }: AuditBlockTable): Promise<void> {
+async function deleteBlock(db: WriteDb, { id, org_uid, seqs }: AuditBlockTable): Promise<void> {
   const rows = numbersOf(seqs).map((seq) => ({ seq }));
   const contents = await readContents(
     db,
@@ -85,7 +87,6 @@ async function deleteBlock(db: WriteDb, { id, org_uid, seqs, targets }: AuditBlo
   const entries = db.selectFrom(rowsOf(rows, { seq: "bigint" }).as("r")).select("r.seq");
   await db.deleteFrom("audit_entry").where("seq", "in", entries).execute();
   await nextTurn();
-  await forgetTargets(db, id, targets);
   await db.deleteFrom("audit_block").where("id", "=", id).execute();
 }
 

@@ -7,7 +7,7 @@ import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { SecurityTokenService } from "@holt/api/gen/platform/oidc/v1/security_token_service_pb.ts";
 import { appendAudit } from "../../src/audit/append.ts";
-import { indexTargets } from "../../src/auditing/chain/target-index.ts";
+import { indexBlocks } from "../../src/auditing/chain/segment-index.ts";
 import { rotateKeys } from "../../src/cli/commands.ts";
 import { readConfig } from "../../src/config.ts";
 import { Code } from "../../src/lib/errors.ts";
@@ -150,7 +150,7 @@ describeWithWorld("the audit log", (world) => {
     for (let i = 0; i < 3; i++) {
       await rename(`indexed-${i}`);
       await sealAll(world);
-      while (await indexTargets(store, 2));
+      while (await indexBlocks(store, 2));
     }
     await rename("indexed-at-last");
     await sealAll(world);

@@ -8,7 +8,7 @@ import { appendAudit } from "../../src/audit/append.ts";
 import { readChainEntries } from "../../src/auditing/chain/block.ts";
 import { verifyChain } from "../../src/auditing/chain/read-chain.ts";
 import { seal } from "../../src/auditing/chain/seal.ts";
-import { indexTargets } from "../../src/auditing/chain/target-index.ts";
+import { indexBlocks } from "../../src/auditing/chain/segment-index.ts";
 import { pruneEntries } from "../../src/auditing/retention.ts";
 import { openDatabase } from "../../src/cli/open-installation.ts";
 import type { Store } from "../../src/db/store.ts";
@@ -43,7 +43,7 @@ test("a long backlog of audit entries is sealed, verified, exported and deleted 
       while (await step());
     };
     await assertYielding("sealing", () => all(() => seal(store, clock)));
-    await assertYielding("indexing", () => all(() => indexTargets(store)));
+    await assertYielding("indexing", () => all(() => indexBlocks(store)));
     const range = { organization: "", after: undefined, maxEntries: ENTRIES };
     const verified = await assertYielding("verifying", () => store.snapshot((db) => verifyChain(db, range, async () => undefined)));
     assert.deepEqual([verified.count, verified.problem], [ENTRIES, undefined]);

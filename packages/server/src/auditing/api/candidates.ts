@@ -1,16 +1,9 @@
-/** Finds where the entries of a list may be: walks the blocks of a chain, or the postings of a term, in the order of the list. */
+/** Finds where the entries of a list may be: walks the blocks of a chain, or the postings of a condition, in the order of the list. */
 import type { ReadDb } from "../../db/store.ts";
-import { type BlockHead, blockAt, type Location } from "../chain/block.ts";
-import { type BlockRange, type FoundPostings, findTarget, indexesIn } from "../chain/target-index.ts";
-
-export interface CandidateRange {
-  readonly organization: string;
-  readonly since: string | undefined;
-  readonly until: string | undefined;
-  /** Number of the entry after which the page begins, in the order of the list. */
-  readonly after: number | undefined;
-  readonly isDescending: boolean;
-}
+import type { Location } from "../chain/block.ts";
+import { type Block, type CandidateRange, type ChainPart, indexesWithin, type Numbers, readNumbers, readPart } from "./bounds.ts";
+import { type Plan, planConditions } from "./plan.ts";
+import { among, type Condition, type Posting, postingsIn, readPostings, unionOf } from "./postings.ts";
 
 export interface Batch {
   readonly locations: readonly Location[];
@@ -20,108 +13,84 @@ export interface Batch {
   readonly end: number;
 }
 
-/** Blocks may have one entry or two thousand. */
-const BLOCKS_PER_BATCH = 100;
+/** A page of a frequent value is in the first blocks. Blocks may have one entry or two thousand. */
+const FIRST_BLOCKS = 4;
+const MAX_BLOCKS_PER_BATCH = 256;
 const LOCATIONS_PER_BATCH = 200;
-/** Entries are nearly in the order of their times. This bound allows for clocks that differ and for long calls. */
-const SLACK_MS = 5 * 60_000;
 
-/** First and last number of the entries that the list may have. */
-interface Numbers {
-  first: number;
-  last: number;
-}
-
-/** An entry meets a condition if it has one of the terms, or a target with one of the others. */
-export interface Condition {
-  readonly terms: readonly number[];
-  readonly targets: readonly number[];
-}
-
-interface Candidate extends BlockHead {
+interface Candidate extends Block {
   /** Undefined for all entries. */
-  readonly indexes: readonly number[] | undefined;
+  readonly postings: readonly Posting[] | undefined;
 }
 
 /** @param conditions an entry meets all of them */
 export async function* candidateBatches(db: ReadDb, conditions: readonly Condition[], range: CandidateRange): AsyncGenerator<Batch> {
-  const numbers = await numbersOf(db, range);
-  const [primary, ...others] = conditions;
-  const batches = primary === undefined ? walkBlocks(db, range, numbers) : walkPostings(db, primary, range, numbers);
+  const { isDescending } = range;
+  const numbers = await readNumbers(db, range);
+  const part = await readPart(db, range, numbers);
+  if (part === undefined) return;
+  const plan = await planConditions(db, conditions, range, part);
+  const batches = plan.primary === undefined ? walkBlocks(db, range, part) : walkPostings(db, plan.primary, range, part);
   for await (const candidates of batches) {
     const last = candidates.at(-1);
     if (last === undefined) continue;
-    const endOf = ({ first_number, count }: Candidate) => (range.isDescending ? first_number : first_number + count - 1);
+    const locationsIn = await createNarrowing(db, candidates, plan, range, numbers);
     let locations: Location[] = [];
-    for (const candidate of await intersect(db, candidates, others)) {
-      locations.push(...locationsIn(candidate, numbers, range.isDescending));
+    for (const candidate of candidates) {
+      for (const index of locationsIn(candidate)) locations.push({ block: candidate.id, index });
       if (locations.length < LOCATIONS_PER_BATCH) continue;
       // One block may be more than a page needs.
-      yield { locations, blocks: 0, end: endOf(candidate) };
+      yield { locations, blocks: 0, end: endOf(candidate, isDescending) };
       locations = [];
     }
-    yield { locations, blocks: candidates.length, end: endOf(last) };
+    yield { locations, blocks: candidates.length, end: endOf(last, isDescending) };
   }
 }
 
-/** Blocks around the times bound the numbers. */
-async function numbersOf(db: ReadDb, { organization, since, until, after, isDescending }: CandidateRange): Promise<Numbers> {
-  const numbers = { first: 1, last: Number.MAX_SAFE_INTEGER };
-  const blocks = db.selectFrom("audit_block").select(["id", "first_number", "count"]).where("org_uid", "=", organization).limit(1);
-  if (since !== undefined) {
-    const before = await blocks.where("last_time", "<", shift(since, -SLACK_MS)).orderBy("last_time", "desc").executeTakeFirst();
-    if (before !== undefined) numbers.first = Number(before.first_number) + before.count;
-  }
-  if (until !== undefined) {
-    const behind = await blocks.where("last_time", ">=", shift(until, SLACK_MS)).orderBy("last_time").executeTakeFirst();
-    if (behind !== undefined) numbers.last = Number(behind.first_number) + behind.count - 1;
-  }
-  if (after !== undefined && isDescending) numbers.last = Math.min(numbers.last, after - 1);
-  if (after !== undefined && !isDescending) numbers.first = Math.max(numbers.first, after + 1);
-  return numbers;
+function endOf({ first_number, count }: Block, isDescending: boolean): number {
+  return isDescending ? first_number : first_number + count - 1;
 }
 
-function shift(time: string, ms: number): string {
-  return new Date(Date.parse(time) + ms).toISOString();
+/** Sizes of batches, growing. */
+function* batchSizes(): Generator<number, never> {
+  for (let size = FIRST_BLOCKS; ; size = Math.min(size * 4, MAX_BLOCKS_PER_BATCH)) yield size;
 }
 
-async function* walkBlocks(db: ReadDb, { organization, isDescending }: CandidateRange, numbers: Numbers): AsyncGenerator<Candidate[]> {
-  const rest = { ...numbers };
-  for (;;) {
-    const from = (await blockAt(db, organization, rest.first))?.first_number ?? rest.first;
+async function* walkBlocks(
+  db: ReadDb,
+  { organization, isDescending }: CandidateRange,
+  { first, last: end }: ChainPart,
+): AsyncGenerator<Candidate[]> {
+  let [from, to] = [first.first_number, end.first_number];
+  for (const size of batchSizes()) {
     const rows = await db
       .selectFrom("audit_block")
-      .select(["id", "first_number", "count"])
+      .select(["id", "first_number", "count", "last_time"])
       .where("org_uid", "=", organization)
       .where("first_number", ">=", from)
-      .where("first_number", "<=", rest.last)
+      .where("first_number", "<=", to)
       .orderBy("first_number", isDescending ? "desc" : "asc")
-      .limit(BLOCKS_PER_BATCH)
+      .limit(size)
       .execute();
-    const candidates = rows.map((row) => ({ ...numeric(row), indexes: undefined }));
+    const candidates = rows.map((row) => ({ ...numeric(row), postings: undefined }));
     yield candidates;
     const last = candidates.at(-1);
-    if (last === undefined || candidates.length < BLOCKS_PER_BATCH) return;
-    if (isDescending) rest.last = last.first_number - 1;
-    else rest.first = last.first_number + last.count;
-    if (rest.first > rest.last) return;
+    if (last === undefined || candidates.length < size) return;
+    if (isDescending) to = last.first_number - 1;
+    else from = last.first_number + last.count;
   }
 }
 
-/** Blocks have ids in the order of their chain, so bounds of numbers are bounds of ids. */
 async function* walkPostings(
   db: ReadDb,
   condition: Condition,
-  range: CandidateRange,
-  { first, last }: Numbers,
+  { organization, isDescending }: CandidateRange,
+  { first, last }: ChainPart,
 ): AsyncGenerator<Candidate[]> {
-  const { organization, isDescending } = range;
-  const highest = await blockAt(db, organization, last);
-  if (highest === undefined) return;
-  let low = Number((await blockAt(db, organization, first))?.id ?? 0);
-  let high = Number(highest.id);
-  while (low <= high) {
-    const { postings, horizon } = await readPostings(db, condition, organization, { low, high, isDescending });
+  let [low, high] = [first.id, last.id];
+  for (const size of batchSizes()) {
+    if (low > high) return;
+    const { postings, horizon } = await readPostings(db, condition, organization, { low, high, isDescending }, size);
     yield await candidatesOf(db, organization, postings, isDescending);
     if (horizon === undefined) return;
     if (isDescending) high = horizon - 1;
@@ -129,40 +98,8 @@ async function* walkPostings(
   }
 }
 
-/** Several sources end at different blocks: only what all of them have looked at counts. */
-async function readPostings(db: ReadDb, { terms, targets }: Condition, organization: string, range: BlockRange): Promise<FoundPostings> {
-  const found = await Promise.all([
-    ...targets.map((term) => findTarget(db, term, organization, range, BLOCKS_PER_BATCH)),
-    ...terms.map((term) => findTerm(db, term, range)),
-  ]);
-  const horizons = found.flatMap(({ horizon }) => horizon ?? []);
-  const postings = found.flatMap((source) => source.postings);
-  if (horizons.length === 0) return { postings, horizon: undefined };
-  const horizon = range.isDescending ? Math.max(...horizons) : Math.min(...horizons);
-  return { postings: postings.filter(({ block }) => (range.isDescending ? block >= horizon : block <= horizon)), horizon };
-}
-
-async function findTerm(db: ReadDb, term: number, { low, high, isDescending }: BlockRange): Promise<FoundPostings> {
-  const rows = await db
-    .selectFrom("audit_posting")
-    .select(["block", "entries"])
-    .where("term", "=", term)
-    .where("block", ">=", low)
-    .where("block", "<=", high)
-    .orderBy("block", isDescending ? "desc" : "asc")
-    .limit(BLOCKS_PER_BATCH)
-    .execute();
-  const postings = rows.map(({ block, entries }) => ({ block: Number(block), entries }));
-  return { postings, horizon: rows.length === BLOCKS_PER_BATCH ? postings.at(-1)?.block : undefined };
-}
-
 /** The blocks of the chain among those of the postings, in the order of the list. */
-async function candidatesOf(
-  db: ReadDb,
-  organization: string,
-  postings: FoundPostings["postings"],
-  isDescending: boolean,
-): Promise<Candidate[]> {
+async function candidatesOf(db: ReadDb, organization: string, postings: readonly Posting[], isDescending: boolean): Promise<Candidate[]> {
   if (postings.length === 0) return [];
   const byBlock = Map.groupBy(postings, ({ block }) => block);
   const ids = db.dialect.rowsOf(
@@ -171,70 +108,42 @@ async function candidatesOf(
   );
   const rows = await db
     .selectFrom("audit_block")
-    .select(["id", "first_number", "count"])
+    .select(["id", "first_number", "count", "last_time"])
     .where("id", "in", db.selectFrom(ids.as("r")).select("r.id"))
-    .where("org_uid", "=", organization)
+    .where(db.dialect.unindexed("org_uid"), "=", organization)
     .orderBy("id", isDescending ? "desc" : "asc")
     .execute();
   return rows.map((row) => {
     const block = numeric(row);
-    return { ...block, indexes: unionOf(byBlock.get(block.id) ?? [], block.count) };
+    return { ...block, postings: byBlock.get(block.id) };
   });
 }
 
-async function intersect(db: ReadDb, candidates: readonly Candidate[], conditions: readonly Condition[]): Promise<readonly Candidate[]> {
-  let narrowed = candidates;
-  for (const { terms, targets } of conditions) {
-    if (narrowed.length === 0) return [];
-    const ids = narrowed.map(({ id }) => id);
-    const rows = await db
-      .selectFrom("audit_posting")
-      .select(["block", "entries"])
-      .where("term", "in", terms.length === 0 ? [-1] : terms)
-      .where("block", "in", ids)
-      .execute();
-    const postings = Map.groupBy(rows, ({ block }) => Number(block));
-    const ofTargets = await indexesOfTargets(db, ids, targets);
-    narrowed = narrowed.flatMap((candidate) => {
-      const { id, count } = candidate;
-      const allowed = new Set([...unionOf(postings.get(id) ?? [], count), ...(ofTargets.get(id) ?? [])]);
-      const indexes = (candidate.indexes ?? []).filter((index) => allowed.has(index));
-      return indexes.length === 0 ? [] : [{ ...candidate, indexes }];
-    });
-  }
-  return narrowed;
+function numeric({ id, first_number, count, last_time }: Block): Block {
+  return { id: Number(id), first_number: Number(first_number), count, last_time };
 }
 
-async function indexesOfTargets(db: ReadDb, ids: readonly number[], targets: readonly number[]): Promise<Map<number, number[]>> {
-  if (targets.length === 0) return new Map();
-  const rows = await db.selectFrom("audit_block").select(["id", "targets"]).where("id", "in", ids).execute();
-  const terms = new Set(targets);
-  return new Map(rows.map((row) => [Number(row.id), indexesIn(row.targets, terms)]));
-}
-
-/** The index is not sealed: what it says too much is compared with the entries, and an index outside of the block is ignored. */
-function unionOf(postings: readonly { readonly entries: string }[], count: number): number[] {
-  const indexes = new Set<number>();
-  for (const { entries } of postings) for (const index of indexesOf(entries, count)) indexes.add(index);
-  return postings.length > 1 ? [...indexes].toSorted((a, b) => a - b) : [...indexes];
-}
-
-function indexesOf(entries: string, count: number): number[] {
-  if (entries === "*") return Array.from({ length: count }, (_, index) => index);
-  return entries
-    .split(",")
-    .map(Number)
-    .filter((index) => index >= 0 && index < count);
-}
-
-function numeric({ id, first_number, count }: BlockHead): BlockHead {
-  return { id: Number(id), first_number: Number(first_number), count };
-}
-
-function locationsIn({ id, first_number, count, indexes }: Candidate, { first, last }: Numbers, isDescending: boolean): Location[] {
-  const from = Math.max(0, first - first_number);
-  const to = Math.min(count - 1, last - first_number);
-  const all = indexes ?? Array.from({ length: Math.max(0, to - from + 1) }, (_, at) => from + at);
-  const locations = all.filter((index) => index >= from && index <= to).map((index) => ({ block: id, index }));
-  return isDescending ? locations.toReversed() : locations;
+/** Reads what the other conditions and the times say about these blocks. @returns the indexes of a candidate, in the order of the list */
+async function createNarrowing(
+  db: ReadDb,
+  candidates: readonly Candidate[],
+  { others }: Plan,
+  range: CandidateRange,
+  numbers: Numbers,
+): Promise<(candidate: Candidate) => readonly number[]> {
+  const ids = candidates.map(({ id }) => id);
+  const postings = await Promise.all(others.map((condition) => postingsIn(db, condition, range.organization, ids)));
+  const within = await indexesWithin(db, candidates, range, numbers);
+  return ({ id, count, first_number, postings: own }) => {
+    const found = postings.map((byBlock) => byBlock.get(id));
+    if (found.includes(undefined)) return [];
+    const from = Math.max(0, numbers.first - first_number);
+    const to = Math.min(count - 1, numbers.last - first_number);
+    const all = own === undefined ? undefined : unionOf(own, count).filter((index) => index >= from && index <= to);
+    let indexes = all ?? Array.from({ length: Math.max(0, to - from + 1) }, (_, at) => from + at);
+    const inside = within.get(id);
+    if (inside !== undefined) indexes = indexes.filter((index) => inside.has(index));
+    for (const some of found) if (some !== undefined && indexes.length > 0) indexes = among(indexes, some, count);
+    return range.isDescending ? indexes.reverse() : indexes;
+  };
 }

@@ -3,8 +3,10 @@ import { type EntryHead, parseHead } from "../../audit/audit-entry.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { isAtOrBelow } from "../../lib/uid.ts";
 import { type ChainEntry, readLocated } from "../chain/block.ts";
-import { keyOf, type Property, prefixesOf, REFUSED, targetTerm, termOf } from "../chain/terms.ts";
-import { type Batch, type Condition, candidateBatches } from "./candidates.ts";
+import { keyOf, type Property, prefixesOf, REFUSED, requestTerm, targetTerm, termOf } from "../chain/terms.ts";
+import { type Batch, candidateBatches } from "./candidates.ts";
+import type { Condition } from "./postings.ts";
+import type { IndexedTerm } from "./segment-search.ts";
 
 export interface EntryFilter {
   /** The chain. */
@@ -38,9 +40,9 @@ export interface FoundEntries {
 }
 
 /** Entries that are read for one page if the index has more than the filters match, and blocks whose postings are compared. */
-const MAX_ENTRIES = 5000;
-const MAX_BLOCKS = 5000;
-const ENTRIES_PER_READ = 500;
+const MAX_ENTRIES = 1000;
+const MAX_BLOCKS = 1000;
+const ENTRIES_PER_READ = 250;
 
 export async function findEntries(db: ReadDb, filter: EntryFilter, window: Window): Promise<FoundEntries> {
   const { limit, isDescending, after } = window;
@@ -81,18 +83,19 @@ async function addMatches(db: ReadDb, { locations }: Batch, search: Search): Pro
   return undefined;
 }
 
-/** The conditions that the index knows, the most selective first. */
+/** The conditions that the index knows. */
 function conditionsOf(filter: EntryFilter): Condition[] {
-  const { organization, target, actor, action, outcome, refused, remoteAddress, below } = filter;
+  const { organization, target, actor, action, outcome, refused, remoteAddress, requestId, below } = filter;
   const conditions: Condition[] = [];
-  const add = (property: Property, value: string, targets: readonly number[] = []) =>
-    void conditions.push({ terms: [termOf(organization, keyOf(property, value))], targets });
-  if (target !== "") conditions.push({ terms: [], targets: [targetTerm(target)] });
+  const add = (property: Property, value: string, indexed: readonly IndexedTerm[] = []) =>
+    void conditions.push({ terms: [termOf(organization, keyOf(property, value))], indexed });
+  if (requestId !== "") conditions.push({ terms: [], indexed: [{ column: "requests", term: requestTerm(requestId) }] });
+  if (target !== "") conditions.push({ terms: [], indexed: [{ column: "targets", term: targetTerm(target) }] });
   if (actor !== "") add("actor", actor);
   if (outcome !== "" && outcome !== "OK") add("outcome", outcome);
   else if (refused) add("outcome", REFUSED);
   if (remoteAddress !== "") add("address", remoteAddress);
-  if (below !== undefined) add("below", below, [targetTerm(below)]);
+  if (below !== undefined) add("below", below, [{ column: "targets", term: targetTerm(below) }]);
   const prefix = action.endsWith("*") ? prefixesOf(action.slice(0, -1)).at(-1) : undefined;
   if (prefix !== undefined) add("action-prefix", prefix);
   else if (action !== "" && !action.endsWith("*")) add("action", action);

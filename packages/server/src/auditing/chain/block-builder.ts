@@ -4,7 +4,7 @@ import type { AuditBlockTable, AuditChainTable, AuditPostingTable } from "../../
 import { numberBytes } from "./block.ts";
 import { hashOf, hashText, rawHash } from "./hash.ts";
 import type { NewEntry } from "./new-entries.ts";
-import { keysOf, targetTerm, termOf } from "./terms.ts";
+import { keysOf, requestTerm, targetTerm, termOf } from "./terms.ts";
 
 type Chain = Pick<AuditChainTable, "org_uid" | "number" | "hash">;
 
@@ -13,6 +13,8 @@ export class BlockBuilder {
   readonly #chain: Chain;
   readonly #seqs: number[] = [];
   readonly #targets: number[] = [];
+  readonly #times: number[] = [];
+  readonly #requests: number[] = [];
   readonly #hashes: Buffer[] = [];
   readonly #postings = new Map<string, number[]>();
   #last: Uint8Array;
@@ -30,6 +32,8 @@ export class BlockBuilder {
     this.#hashes.push(hash);
     this.#last = hash;
     this.#targets.push(targetTerm(head.target));
+    this.#times.push(Math.max(0, Date.parse(head.time) || 0));
+    this.#requests.push(requestTerm(head.request_id));
     if (head.time > this.#lastTime) this.#lastTime = head.time;
     for (const key of keysOf(head)) {
       const indexes = this.#postings.get(key);
@@ -49,6 +53,7 @@ export class BlockBuilder {
     return {
       ...{ id: this.#id, org_uid, first_number: number + 1, count: this.#seqs.length, last_time: this.#lastTime },
       ...{ targets: numberBytes(this.#targets), seqs: numberBytes(this.#seqs), hashes: Buffer.concat(this.#hashes) },
+      ...{ times: numberBytes(this.#times), requests: numberBytes(this.#requests) },
     };
   }
 

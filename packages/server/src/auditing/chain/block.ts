@@ -63,33 +63,71 @@ export async function readContents(db: ReadDb, seqs: readonly number[]): Promise
   return new Map(rows.map(({ seq, content }) => [Number(seq), content]));
 }
 
-interface LocatedRow {
+/** Neighbouring entries of a block that one row of a result has. */
+interface Run {
+  readonly block: number;
+  first: number;
+  last: number;
+}
+
+/** Reading a run costs as much as reading one entry, because the database reads all of a column. */
+const MAX_RUN_GAP = 16;
+
+/** Assigns each location to a run. Locations are in the order of the entries, or in the opposite order. */
+function runsOf(locations: readonly Location[]): { runs: Run[]; indexes: number[] } {
+  const runs: Run[] = [];
+  const indexes = locations.map(({ block, index }) => {
+    const run = runs.at(-1);
+    if (run?.block === block && index >= run.first - MAX_RUN_GAP && index <= run.last + MAX_RUN_GAP) {
+      run.first = Math.min(run.first, index);
+      run.last = Math.max(run.last, index);
+    } else runs.push({ block, first: index, last: index });
+    return runs.length - 1;
+  });
+  return { runs, indexes };
+}
+
+interface RunRow {
+  readonly run: number;
   readonly org_uid: string;
-  readonly number: number;
-  readonly seq: Uint8Array;
-  readonly hash: Uint8Array;
+  readonly first_number: number;
+  readonly seqs: Uint8Array;
+  readonly hashes: Uint8Array;
 }
 
 /** The entries at the locations, in their order. Reads a few bytes of each block, not all of it. */
 export async function readLocated(db: ReadDb, locations: readonly Location[]): Promise<ChainEntry[]> {
   if (locations.length === 0) return [];
-  const rows = locations.map(({ block, index }, order) => ({ block, index, place: order }));
-  const wanted = db.dialect.rowsOf(rows, { block: "bigint", index: "bigint", place: "bigint" });
+  const { runs, indexes } = runsOf(locations);
+  const rows = await readRuns(db, runs);
+  const found = locations.flatMap(({ index }, order) => {
+    const run = runs[indexes[order] as number] as Run;
+    const row = rows.get(indexes[order] as number);
+    if (row === undefined) return [];
+    const at = index - run.first;
+    const seq = numbersOf(row.seqs.subarray(at * NUMBER_LENGTH, (at + 1) * NUMBER_LENGTH))[0] ?? 0;
+    return [{ organization: row.org_uid, number: Number(row.first_number) + index, hash: hashText(hashAt(row, at)), seq }];
+  });
+  const contents = await readContents(
+    db,
+    found.map(({ seq }) => seq),
+  );
+  return found.map(({ seq, ...entry }) => ({ ...entry, content: contents.get(seq) }));
+}
+
+async function readRuns(db: ReadDb, runs: readonly Run[]): Promise<Map<number, RunRow>> {
+  const wanted = db.dialect.rowsOf(
+    runs.map(({ block, first, last }, run) => ({ run, block, first, count: last - first + 1 })),
+    { run: "bigint", block: "bigint", first: "bigint", count: "bigint" },
+  );
   const part = (column: string, length: number): RawBuilder<Uint8Array> => {
-    const start = sql`cast(l."index" as integer) * ${sql.lit(length)} + 1`;
-    return sql<Uint8Array>`substr(${sql.ref(column)}, ${start}, ${sql.lit(length)})`;
+    const start = sql`cast(r."first" as integer) * ${sql.lit(length)} + 1`;
+    return sql<Uint8Array>`substr(${sql.ref(column)}, ${start}, cast(r."count" as integer) * ${sql.lit(length)})`;
   };
-  const { rows: found } = await sql<LocatedRow>`
-    select b.org_uid, b.first_number + l."index" as number, ${part("b.seqs", NUMBER_LENGTH)} as seq, ${part("b.hashes", HASH_LENGTH)} as hash
-    from ${wanted} as l join audit_block as b on b.id = l.block order by l.place`.execute(db);
-  const seqs = found.map(({ seq }) => numbersOf(seq)[0] ?? 0);
-  const contents = await readContents(db, seqs);
-  return found.map(({ org_uid, number, hash }, order) => ({
-    organization: org_uid,
-    number: Number(number),
-    hash: hashText(hash),
-    content: contents.get(seqs[order] ?? 0),
-  }));
+  const { rows } = await sql<RunRow>`
+    select r.run, b.org_uid, b.first_number, ${part("b.seqs", NUMBER_LENGTH)} as seqs, ${part("b.hashes", HASH_LENGTH)} as hashes
+    from ${wanted} as r join audit_block as b on b.id = r.block`.execute(db);
+  return new Map(rows.map((row) => [Number(row.run), row]));
 }
 
 export type BlockHead = Pick<AuditBlockTable, "id" | "first_number" | "count">;

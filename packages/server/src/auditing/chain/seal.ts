@@ -101,12 +101,12 @@ async function readChains(db: ReadDb, heads: readonly EntryHead[]): Promise<Map<
 
 async function insertBlocks(db: WriteDb, blocks: readonly BlockBuilder[]): Promise<void> {
   const at = (number: number) => db.dialect.placeholder(number);
-  const insert = `insert into audit_block (id, org_uid, first_number, count, last_time, targets, seqs, hashes)
-    values (${[1, 2, 3, 4, 5, 6, 7, 8].map(at).join(", ")})`;
+  const insert = `insert into audit_block (id, org_uid, first_number, count, last_time, targets, seqs, hashes, times, requests)
+    values (${[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(at).join(", ")})`;
   for (const [index, block] of blocks.entries()) {
     if (index % BLOCKS_PER_SLICE === 0) await nextTurn();
-    const { id, org_uid, first_number, count, last_time, targets, seqs, hashes } = block.row();
-    const values = [id, org_uid, first_number, count, last_time, targets, seqs, hashes];
+    const { id, org_uid, first_number, count, last_time, targets, seqs, hashes, times, requests } = block.row();
+    const values = [id, org_uid, first_number, count, last_time, targets, seqs, hashes, times, requests];
     await db.getExecutor().executeQuery(CompiledQuery.raw(insert, values));
   }
   const postings: AuditPostingTable[] = [];

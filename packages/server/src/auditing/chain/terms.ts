@@ -18,7 +18,16 @@ export function termOf(chain: string, key: string): number {
 
 /** The term of a target. A uid is random: its end is as good as a hash. */
 export function targetTerm(target: string): number {
-  return isUid(target) ? Number.parseInt(target.slice(-12), 16) : hash("sha1", target, "buffer").readUIntBE(0, 6);
+  return isUid(target) ? Number.parseInt(target.slice(-12), 16) : textTerm(target);
+}
+
+/** The term of the id of a request; 0 for none. */
+export function requestTerm(id: string): number {
+  return id === "" ? 0 : textTerm(id);
+}
+
+function textTerm(text: string): number {
+  return hash("sha1", text, "buffer").readUIntBE(0, 6);
 }
 
 export function keyOf(property: Property, value: string): string {

@@ -1,0 +1,144 @@
+/** Reads the postings of a condition: which entries of which blocks meet it. They are parsed only where a page needs them. */
+import type { ReadDb } from "../../db/store.ts";
+import { findIndexed, type IndexedTerm } from "./segment-search.ts";
+
+/** An entry meets a condition if it has one of the terms, either of a posting or of the index of targets and requests. */
+export interface Condition {
+  readonly terms: readonly number[];
+  readonly indexed: readonly IndexedTerm[];
+}
+
+export interface BlockRange {
+  readonly low: number;
+  readonly high: number;
+  readonly isDescending: boolean;
+}
+
+/** Entries of a block: their indexes, as numbers or as the text of `audit_posting`. */
+export interface Posting {
+  readonly block: number;
+  readonly entries: string | readonly number[];
+}
+
+export interface FoundPostings {
+  readonly postings: readonly Posting[];
+  /** The last block that was looked at, in the order of the range; undefined for all of the range. */
+  readonly horizon: number | undefined;
+}
+
+/** Fewer indexes than these are looked for in the text of a posting, which is faster than parsing it. */
+const MAX_SEARCHED_INDEXES = 16;
+
+/**
+ * Several sources end at different blocks: only what all of them have looked at counts.
+ * @param limit blocks that are enough
+ */
+export async function readPostings(
+  db: ReadDb,
+  { terms, indexed }: Condition,
+  organization: string,
+  range: BlockRange,
+  limit: number,
+): Promise<FoundPostings> {
+  let rest = range;
+  let horizon: number | undefined;
+  const found: Posting[] = [];
+  const searches = [
+    ...terms.map((term) => (part: BlockRange) => findTerm(db, term, part, limit)),
+    // Last, because they may look at all segments for a few entries.
+    ...indexed.map((wanted) => (part: BlockRange) => findIndexed(db, wanted, organization, part, limit)),
+  ];
+  for (const search of searches) {
+    const { postings, horizon: reached } = await search(rest);
+    found.push(...postings);
+    if (reached === undefined) continue;
+    horizon = reached;
+    rest = range.isDescending ? { ...rest, low: reached } : { ...rest, high: reached };
+  }
+  return { postings: found.filter(({ block }) => block >= rest.low && block <= rest.high), horizon };
+}
+
+async function findTerm(db: ReadDb, term: number, { low, high, isDescending }: BlockRange, limit: number): Promise<FoundPostings> {
+  const rows = await db
+    .selectFrom("audit_posting")
+    .select(["block", "entries"])
+    .where("term", "=", term)
+    .where("block", ">=", low)
+    .where("block", "<=", high)
+    .orderBy("block", isDescending ? "desc" : "asc")
+    .limit(limit)
+    .execute();
+  const postings = rows.map(({ block, entries }) => ({ block: Number(block), entries }));
+  return { postings, horizon: rows.length === limit ? postings.at(-1)?.block : undefined };
+}
+
+/**
+ * The postings of some blocks, by block.
+ * @param blocks in the order of the list
+ */
+export async function postingsIn(
+  db: ReadDb,
+  { terms, indexed }: Condition,
+  organization: string,
+  blocks: readonly number[],
+): Promise<Map<number, Posting[]>> {
+  const [first, last] = [blocks.at(0) ?? 0, blocks.at(-1) ?? 0];
+  const part = { low: Math.min(first, last), high: Math.max(first, last), isDescending: false };
+  const found: Posting[] = [];
+  const ids = db.dialect.rowsOf(
+    blocks.map((id) => ({ id })),
+    { id: "bigint" },
+  );
+  for (const term of terms) {
+    const among = db.selectFrom(ids.as("r")).select("r.id");
+    const query = db
+      .selectFrom("audit_posting")
+      .select(["block", "entries"])
+      .where("term", "=", term)
+      .where("block", ">=", part.low)
+      .where("block", "<=", part.high)
+      .where("block", "in", among);
+    for (const { block, entries } of await query.execute()) found.push({ block: Number(block), entries });
+  }
+  for (const wanted of indexed)
+    for (let low: number | undefined = part.low; low !== undefined; ) {
+      const { postings, horizon }: FoundPostings = await findIndexed(db, wanted, organization, { ...part, low }, Number.MAX_SAFE_INTEGER);
+      found.push(...postings);
+      low = horizon === undefined ? undefined : horizon + 1;
+    }
+  return Map.groupBy(found, ({ block }) => block);
+}
+
+/**
+ * The indexes of the postings of one block, in ascending order. The index is not sealed: what it says too much is compared with the
+ * entries, and an index outside of the block is ignored.
+ * @param count entries of the block
+ */
+export function unionOf(postings: readonly Posting[], count: number): number[] {
+  const [first] = postings;
+  if (postings.length === 1 && first !== undefined) return indexesOf(first, count);
+  return [...new Set(postings.flatMap((posting) => indexesOf(posting, count)))].toSorted((a, b) => a - b);
+}
+
+/** Those of the indexes that one of the postings has. */
+export function among(indexes: readonly number[], postings: readonly Posting[], count: number): number[] {
+  const tests = postings.map((posting) => membership(posting, indexes.length, count));
+  return indexes.filter((index) => tests.some((has) => has(index)));
+}
+
+function membership(posting: Posting, searches: number, count: number): (index: number) => boolean {
+  const { entries } = posting;
+  if (entries === "*") return () => true;
+  if (typeof entries === "string" && searches <= MAX_SEARCHED_INDEXES) {
+    const text = `,${entries},`;
+    return (index) => text.includes(`,${index},`);
+  }
+  const indexes = new Set(indexesOf(posting, count));
+  return (index) => indexes.has(index);
+}
+
+function indexesOf({ entries }: Posting, count: number): number[] {
+  if (entries === "*") return Array.from({ length: count }, (_, index) => index);
+  const indexes = typeof entries === "string" ? entries.split(",").map(Number) : entries;
+  return indexes.filter((index) => index >= 0 && index < count);
+}
