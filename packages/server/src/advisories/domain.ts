@@ -13,6 +13,7 @@ import { findings } from "./migrations/034-findings.ts";
 import { originVersions } from "./migrations/045-origin-versions.ts";
 import { fetchedImports } from "./migrations/054-fetched-imports.ts";
 import { feedFiles } from "./migrations/055-feed-files.ts";
+import { optionalAdvisoryColumns } from "./migrations/057-optional-advisory-columns.ts";
 import { advisoriesTables } from "./organization-tables.ts";
 import "./tables.ts";
 
@@ -40,6 +41,7 @@ export const advisoriesDomain: Domain = {
     originVersions,
     fetchedImports,
     feedFiles,
+    optionalAdvisoryColumns,
   ],
   organizationTables: advisoriesTables,
   blobReferences: [{ table: "feed_file", column: "digest", holder: "group_uid", isCache: true }],

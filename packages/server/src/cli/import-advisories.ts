@@ -91,7 +91,18 @@ async function runImport({ kind, group, paths }: Given, config: Config): Promise
   const { signal, release } = interruption();
   // Access to the database is proof enough to approve and delete, too.
   await using reader = createRecordReader();
-  const options = { store, reader, clock, kind, parent, approves: true, mayDelete: true, actor, signal };
+  const options = {
+    store,
+    reader,
+    clock,
+    kind,
+    parent,
+    approves: true,
+    mayDelete: true,
+    actor,
+    signal,
+    batchesPerTransaction: BATCHES_PER_TRANSACTION,
+  };
   try {
     const total = { read: 0, created: 0, updated: 0, unchanged: 0, ignored: 0, problems: 0 };
     for (const path of paths) addTo(total, await importPath(path, options));
@@ -100,6 +111,12 @@ async function runImport({ kind, group, paths }: Given, config: Config): Promise
     release();
   }
 }
+
+/**
+ * A thousand records take a tenth of a second or two, for which a server's writes wait. Larger transactions would write fewer pages, and
+ * keep the server waiting longer.
+ */
+const BATCHES_PER_TRANSACTION = 2;
 
 async function importPath(path: string, options: Omit<ImportOptions, "path" | "onProblem">): Promise<ImportResult> {
   using report = createImportReport(process.stderr, "records");

@@ -105,9 +105,14 @@ export interface Dialect {
   readonly isInProcess: boolean;
   /**
    * Maximum rows per INSERT, a power of two, so that a few statement lengths stay prepared. SQLite is fastest with one
-   * row per statement.
+   * row per statement, which the connection repeats (db/repeated.ts).
    */
   readonly rowsPerInsert: number;
+  /**
+   * The order of the rows that a statement selects and inserts, by so many columns. Transactions that insert the same rows in
+   * different orders would deadlock. Empty where one transaction at a time writes.
+   */
+  insertOrder(columns: number): RawBuilder<unknown>;
   /** The placeholder of a parameter in SQL text, counted from 1. */
   placeholder(number: number): string;
   /**
@@ -168,6 +173,7 @@ export const sqliteDialect: Dialect = {
   asJson: (text) => text,
   isInProcess: true,
   rowsPerInsert: 1,
+  insertOrder: () => sql``,
   placeholder: () => "?",
   countSlot: sql.raw("0"),
   vacuumEarly: () => [],
@@ -233,6 +239,7 @@ export const postgresDialect: Dialect = {
   asJson: (text) => sql`(${text})::json`,
   isInProcess: false,
   rowsPerInsert: 64,
+  insertOrder: (columns) => sql`order by ${sql.join(Array.from({ length: columns }, (_, at) => sql.lit(at + 1)))}`,
   placeholder: (number) => `$${number}`,
   countSlot: sql.raw("pg_backend_pid() % 64"),
   // By default PostgreSQL vacuums when a fifth of the table is dead, and skips indexes with few dead entries. Scans of

@@ -4,6 +4,7 @@
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from "node:sqlite";
 import type { CompiledQuery, QueryResult, RootOperationNode } from "kysely";
 import { unavailable } from "../lib/errors.ts";
+import { isRepeated, type RepeatedQuery } from "./repeated.ts";
 import { ConstraintError, RETRY_AFTER_SECONDS, writtenTable } from "./transaction.ts";
 
 const MAX_STATEMENTS = 500;
@@ -38,6 +39,7 @@ export class SqliteConnection implements Disposable {
   // biome-ignore lint/suspicious/noExplicitAny: only the query's own type knows the type of its rows
   execute(query: CompiledQuery): QueryResult<any> {
     try {
+      if (isRepeated(query)) return this.#repeat(query);
       const { statement, columns } = this.#prepare(query.sql);
       const parameters = query.parameters as readonly SQLInputValue[];
       if (columns.length === 0) {
@@ -50,6 +52,12 @@ export class SqliteConnection implements Disposable {
     } catch (error) {
       throw errorFromSqlite(error, query.query);
     }
+  }
+
+  #repeat({ sql, parameters }: RepeatedQuery): QueryResult<never> {
+    const { statement } = this.#prepare(sql);
+    for (const some of parameters) statement.run(...(some as readonly SQLInputValue[]));
+    return { rows: [] };
   }
 
   #prepare(sql: string): Prepared {

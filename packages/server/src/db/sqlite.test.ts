@@ -5,12 +5,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, test } from "node:test";
-import { sql } from "kysely";
+import { CompiledQuery, sql } from "kysely";
 import { never } from "../../test/harness/wait.ts";
 import { openDatabase } from "../cli/open-installation.ts";
 import { Code, HoltError } from "../lib/errors.ts";
 import { createLog } from "../lib/log.ts";
+import type { RepeatedQuery } from "./repeated.ts";
 import type { Store, WriteDb } from "./store.ts";
+import { ConstraintError } from "./transaction.ts";
 
 const log = createLog("silent");
 let folder: string;
@@ -53,6 +55,23 @@ test("the error names a folder that cannot be created and a file that is not a d
   );
   await writeFile(join(folder, "holt.db"), "no database".repeat(100));
   await assert.rejects(openDatabase({ url: "", dataDir: folder, log }), /cannot open the database .*holt\.db: file is not a database/);
+});
+
+test("a statement that is repeated runs with the parameters of each row, and fails with the first row that does", async () => {
+  const { store } = await openNew();
+  await using _ = store;
+  const insert = (...parameters: (readonly string[])[]) =>
+    store.transaction(async (db) => {
+      const query = CompiledQuery.raw("insert into server_state (name, value) values (?, ?)");
+      const repeated: RepeatedQuery = { ...query, parameters, isRepeated: true };
+      await db.getExecutor().executeQuery(repeated);
+    });
+  await insert(["z1", "a"], ["z2", "b"], ["z3", "c"]);
+  const added = async () => (await names(store)).filter((name) => name.startsWith("z"));
+  assert.deepEqual(await added(), ["z1", "z2", "z3"]);
+  await assert.rejects(insert(["z4", "d"], ["z2", "e"], ["z5", "f"]), ConstraintError);
+  await assert.rejects(insert(["z4", "d"], ["z\0", "e"]), /NUL/);
+  assert.deepEqual(await added(), ["z1", "z2", "z3"], "the transaction leaves nothing");
 });
 
 test("an invalid address is refused without repeating it", async () => {

@@ -25,7 +25,7 @@ const OPEN_TIMEOUT_MS = 5000;
  * them.
  */
 const BULK_CACHE_KIB = 96 * 1024;
-const BULK_CHECKPOINT_PAGES = 12_000;
+const BULK_CHECKPOINT_PAGES = 24_000;
 /** The write-ahead log is truncated to this size after a checkpoint. */
 const MAX_WAL_BYTES = 64 * 1024 * 1024;
 

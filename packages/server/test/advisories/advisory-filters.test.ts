@@ -19,6 +19,7 @@ import { readRows } from "../../src/api/resource/read-rows.ts";
 import type { Selection } from "../../src/api/resource/selection.ts";
 import { viewOf } from "../../src/api/resource/visible.ts";
 import { parentOf, rootOf } from "../../src/lib/uid.ts";
+import { suffixesOf } from "../harness/advisories/suffixes.ts";
 import { builtInRole } from "../harness/iam/iam.ts";
 import fc from "../harness/property.ts";
 import { describeWithWorld, type World } from "../harness/world.ts";
@@ -300,6 +301,19 @@ describeWithWorld("lists of advisories", (world: World) => {
       assert.equal((await world.must(listAdvisories, filter)).totalCount, 0n, JSON.stringify(filter));
     await assert.rejects(world.must(listAdvisories, { query: "x".repeat(201) }), /query/);
     await assert.rejects(world.must(listAdvisories, { eventAuthors: Array.from({ length: 101 }, (_, i) => `a${i}`) }), /100/);
+  });
+
+  test("the database has the suffixes of each search term, and no others", async () => {
+    const names = ["a", "aaaa", "x😀y", "ab".repeat(100), "é".repeat(127), `${"n".repeat(40)}😀`, "github.com/example/a-name-of-33-chars"];
+    for (const artifactName of names) {
+      const advisory = { advisoryId: "SUFFIX-1", artifactType: "npm", artifactName, artifactArchitecture: "", aliases: ["CVE-2020-1234"] };
+      await world.must(v1.create, { parentId: groups[0] as string, advisory });
+    }
+    const { reader } = world.store;
+    for (const term of [...names, "cve-2020-1234"].map((name) => name.toLowerCase())) {
+      const rows = await reader.selectFrom("advisory_suffix").select("suffix").where("term", "=", term).execute();
+      assert.deepEqual(rows.map(({ suffix }) => suffix).toSorted(), [...suffixesOf(term)].toSorted(), term);
+    }
   });
 
   test("the maintained counts equal the counted rows", async () => {

@@ -53,8 +53,16 @@ function named(column: string, values: readonly string[], dialect: Dialect): Fou
   const wanted = withText(values);
   if (wanted === undefined) return [];
   const isOne = (ref: RawBuilder<unknown>) => sql<boolean>`${ref} in (select wanted.value from ${dialect.valuesOf(wanted)} as wanted)`;
-  return [byColumn(column, () => isOne(sql.ref(column)), isOne(dialect.frequent(column)), dialect)];
+  // Spelled as in the indexes that leave out rows without a value.
+  const isPresent = OPTIONAL[column] ?? [];
+  return [byColumn(column, () => and([isOne(sql.ref(column)), ...isPresent]), isOne(dialect.frequent(column)), dialect)];
 }
+
+const OPTIONAL: Readonly<Record<string, readonly Bool[]>> = {
+  legacy_advisory_id: [sql<boolean>`legacy_advisory_id is not null`],
+  component_name: [sql<boolean>`component_name <> ''`],
+  component_location: [sql<boolean>`component_location <> ''`],
+};
 
 /** A package without a known origin is its own origin. */
 function ofOrigin(origin: string, dialect: Dialect): FoundFilter {

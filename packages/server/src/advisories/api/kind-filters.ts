@@ -115,7 +115,9 @@ function uidsCountedIn({ from, keys, columns }: CountRows, { view }: Selection, 
   const combinations = sql`(select distinct ${sql.join(keys.map((key) => sql.ref(key)))} from ${from} and below > 0)`;
   const agrees = columns.map((column, i) => sql<boolean>`${sql.ref(`a.${column}`)} = ${sql.ref(`c.${keys[i]}`)}`);
   const isBelow = within(view.ranges, sql.ref("a.uid"), dialect);
-  const where = and([...agrees, isBelow, ...live(advisories)]);
+  // Spelled as in the index of reviewers, which leaves out advisories without any. No filter finds those.
+  const isReviewed = columns.some((column) => column === "reviewers") ? [sql<boolean>`a.reviewers <> ''`] : [];
+  const where = and([...agrees, isBelow, ...isReviewed, ...live(advisories)]);
   return dialect.lookUp(sql`a.uid as uid`, sql`${combinations} as c`, sql`advisory as a`, where);
 }
 

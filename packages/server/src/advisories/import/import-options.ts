@@ -56,8 +56,10 @@ export interface ImportOptions {
   /** The path of a file or a folder. */
   readonly path: string;
   readonly reader: RecordReader;
-  /** Records per transaction, 500 by default. On the embedded store a transaction blocks the process. */
+  /** Records that are read together, 500 by default. On the embedded store a transaction blocks the process. */
   readonly batchSize?: number;
+  /** Batches that are written in one transaction, one by default. */
+  readonly batchesPerTransaction?: number;
   /** Called after each stored batch, several times a second. */
   readonly onProgress?: ((progress: ImportProgress) => void) | undefined;
   /** Called for each problem. The import keeps none of them. */

@@ -11,7 +11,7 @@ import type { Located, VulnerabilityRecord } from "./record.ts";
 import { writeAdvisories } from "./write-advisories.ts";
 import { writeVulnerabilities } from "./write-vulnerabilities.ts";
 
-/** Records per transaction: enough to share the cost of a commit, and few enough to let other writers in. */
+/** Records per batch: enough to share the cost of a commit, and few enough to let other writers in. */
 const BATCH_SIZE = 500;
 
 /**
@@ -19,7 +19,8 @@ const BATCH_SIZE = 500;
  * files go to `onProblem`.
  */
 export async function importRecords(options: ImportOptions): Promise<ImportResult> {
-  const { reader, path, kind, parent, actor, approves, mayDelete, clock, batchSize = BATCH_SIZE, onProgress, onProblem, signal } = options;
+  const { reader, path, kind, parent, actor, approves, mayDelete, clock, onProgress, onProblem, signal } = options;
+  const { batchSize = BATCH_SIZE, batchesPerTransaction = 1 } = options;
   if (kind === "advisories" && !isUid(newUid(newUid(parent))))
     throw invalidArgument("parent", "the group is too deep: with an advisory and its events, the tree would have more than 64 levels");
   const totals = { read: 0, created: 0, updated: 0, unchanged: 0, ignored: 0, problems: 0 };
@@ -41,14 +42,17 @@ export async function importRecords(options: ImportOptions): Promise<ImportResul
     reportProgress();
   };
   const job = { path, kind, parent, actor, approves, mayDelete, batchSize, now: clock.now().getTime() };
+  const waiting: (readonly Located[])[] = [];
   for await (const batch of reader.read(job, signal)) {
     bytes += batch.bytes;
     totals.ignored += batch.ignored;
     for (const problem of batch.problems) report(problem);
-    if (batch.records.length > 0) await store(batch.records);
+    if (batch.records.length > 0) waiting.push(batch.records);
+    if (waiting.length >= batchesPerTransaction) await store(waiting.splice(0).flat());
     else reportProgress();
     signal?.throwIfAborted();
   }
+  if (waiting.length > 0) await store(waiting.flat());
   return totals;
 }
 

@@ -4,19 +4,25 @@
  */
 import type { Advisory } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { advisoryViolations, sizeViolations } from "../model/advisory-rules.ts";
+import type { StoredAffected } from "../storage/affected.ts";
 import { aboutOf, type DerivedAdvisory, deriveAdvisory } from "../storage/derive.ts";
 import { type Authorship, advisoryFromRecord } from "./merge-advisory.ts";
+import { changedAffected } from "./merge-affected.ts";
 import { newNeighboringUids } from "./neighboring-uids.ts";
 import type { AdvisoryRecord, Located } from "./record.ts";
 
 /** The rows of an advisory, or the reason why the API would refuse it: an advisory that breaks its rules could not be changed later. */
 export type Prepared = { readonly derived: DerivedAdvisory } | { readonly problem: string };
 
+export type NewAffected = Omit<StoredAffected, "advisory_uid">;
+
 export interface PreparedRecord extends Located<AdvisoryRecord> {
   /** The key of the advisory in its group (derive.ts). */
   readonly about: string;
   /** The rows of a new advisory, with a placeholder for the time of its creation. */
   readonly newAdvisory: Prepared;
+  /** Its affected versions, if the record lists them. */
+  readonly newAffected: NewAffected | undefined;
 }
 
 /** A placeholder for the time of storing. No event has it, because times before 1970 are refused. */
@@ -32,11 +38,16 @@ export function prepareRecords(
   const uids = newNeighboringUids(parent, records.length);
   return keyed
     .sort((a, b) => (a.about < b.about ? -1 : 1))
-    .map(({ located, about }, index) => ({ ...located, about, newAdvisory: prepareNew(uids[index]!, located.record, authorship) }));
+    .map(({ located, about }, index) => ({ ...located, about, ...prepareNew(uids[index]!, located.record, authorship) }));
 }
 
-export function prepareNew(uid: string, record: AdvisoryRecord, authorship: Omit<Authorship, "now">): Prepared {
-  return prepare(advisoryFromRecord(uid, record, { ...authorship, now: PLACEHOLDER_TIME }));
+export function prepareNew(
+  uid: string,
+  record: AdvisoryRecord,
+  authorship: Omit<Authorship, "now">,
+): Pick<PreparedRecord, "newAdvisory" | "newAffected"> {
+  const advisory = advisoryFromRecord(uid, record, { ...authorship, now: PLACEHOLDER_TIME });
+  return { newAdvisory: prepare(advisory), newAffected: changedAffected(undefined, record, authorship) };
 }
 
 export function prepare(advisory: Advisory): Prepared {

@@ -1,5 +1,6 @@
 /** The thread that reads the records of an import and prepares their rows. Calls and the writer do not wait for it. */
 import { doJobs } from "../../jobs/job-thread.ts";
+import { encodeRecords } from "./encoded-records.ts";
 import type { ImportProblem } from "./import-options.ts";
 import { prepareRecords } from "./prepare-advisory.ts";
 import { readRecords } from "./read-records.ts";
@@ -66,9 +67,9 @@ class BatchBuilder {
   encode(): EncodedBatch {
     const { problems, bytes, ignored } = this;
     const { kind, parent } = this.#job;
-    const records =
-      kind === "advisories" ? prepareRecords(this.#records as readonly Located<AdvisoryRecord>[], parent, this.#job) : this.#records;
-    return { records: JSON.stringify(records), problems, bytes, ignored };
+    if (kind === "vulnerabilities") return { records: JSON.stringify(this.#records), problems, bytes, ignored };
+    const records = prepareRecords(this.#records as readonly Located<AdvisoryRecord>[], parent, this.#job);
+    return { records: encodeRecords(records), problems, bytes, ignored };
   }
 }
 

@@ -1,6 +1,7 @@
 /** Reads the records of an import in a thread and yields them in batches. Memory is limited, whatever the source contains. */
 import { JobThreads } from "../../jobs/job-threads.ts";
 import { documentLimits, heapFor, MAX_DOCUMENT } from "./documents.ts";
+import { decodeRecords } from "./encoded-records.ts";
 import type { EncodedBatch, ReadingJob, Taken } from "./reading-protocol.ts";
 import type { Located } from "./record.ts";
 
@@ -14,6 +15,10 @@ export interface RecordBatch extends Omit<EncodedBatch, "records"> {
 export interface RecordReader extends AsyncDisposable {
   /** The thread reads a few batches ahead. @throws if the source cannot be opened; the reason of the signal */
   read(job: Omit<ReadingJob, "limits">, signal?: AbortSignal): AsyncGenerator<RecordBatch>;
+}
+
+function decode(records: EncodedBatch["records"]): readonly Located[] {
+  return typeof records === "string" ? (JSON.parse(records) as Located[]) : decodeRecords(records);
 }
 
 /** @param maxDocumentBytes the size of a document that is parsed as a whole. It determines the memory of the thread */
@@ -53,7 +58,7 @@ export function createRecordReader(maxDocumentBytes = MAX_DOCUMENT): RecordReade
           const next = batches.shift();
           if (next !== undefined) {
             next.take();
-            yield { ...next.batch, records: JSON.parse(next.batch.records) as Located[] };
+            yield { ...next.batch, records: decode(next.batch.records) };
           } else if (end !== undefined) {
             if ("error" in end) throw end.error;
             return;

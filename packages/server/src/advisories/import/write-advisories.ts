@@ -17,11 +17,14 @@ export async function writeAdvisories(options: ImportOptions, batch: readonly Pr
   const { store, parent, actor, approves, mayDelete, clock } = options;
   const authorship = { actor, approves, mayDelete, now: clock.now() };
   const records = mergeDuplicates(batch, parent, authorship);
-  // A batch of known records needs no transaction.
-  const stored = await findStored(store.reader, parent, [...records.keys()], false);
-  const changes = new Map([...records].filter(([about, { record }]) => isChange(stored.get(about), record, authorship)));
-  if (changes.size === 0) return { created: 0, updated: 0, refused: [] };
-  return retryRaces(parent, () => store.transaction((db) => writeChanges(db, parent, changes, authorship)));
+  return retryRaces(parent, async () => {
+    const stored = await findStored(store.reader, parent, [...records.keys()], false);
+    const changes = [...records.values()].filter((prepared) => isChange(stored.get(prepared.about), prepared, authorship));
+    // A batch of known records needs no transaction.
+    if (changes.length === 0) return { created: 0, updated: 0, refused: [] };
+    const known = changes.flatMap(({ about }) => (stored.has(about) ? [about] : []));
+    return store.transaction((db) => writeChanges(db, { parent, changes, known }, authorship));
+  });
 }
 
 /** By key. Records with the same key are merged. */
@@ -35,7 +38,7 @@ function mergeDuplicates(batch: readonly PreparedRecord[], parent: string, autho
       continue;
     }
     const record = mergeRecords(other.record, prepared.record);
-    records.set(about, { ...prepared, record, newAdvisory: prepareNew(newUid(parent), record, authorship) });
+    records.set(about, { ...prepared, record, ...prepareNew(newUid(parent), record, authorship) });
   }
   return records;
 }
@@ -51,11 +54,11 @@ function mergeRecords(one: AdvisoryRecord, other: AdvisoryRecord): AdvisoryRecor
   };
 }
 
-function isChange(stored: Stored | undefined, record: AdvisoryRecord, authorship: Authorship): boolean {
+function isChange(stored: Stored | undefined, prepared: PreparedRecord, authorship: Authorship): boolean {
   return (
     stored === undefined ||
-    merge(stored.advisory, record, authorship) !== undefined ||
-    changedAffected(stored, record, authorship) !== undefined
+    merge(stored.advisory, prepared.record, authorship) !== undefined ||
+    changedAffected(stored, prepared.record, authorship) !== undefined
   );
 }
 
@@ -77,34 +80,39 @@ async function findStored(db: ReadDb, parent: string, keys: readonly string[], i
   return new Map(rows.map((row) => [row.about, { row, advisory: advisoryFromRow(row), affected: affected.get(row.uid) }]));
 }
 
+interface Changes {
+  readonly parent: string;
+  readonly changes: readonly PreparedRecord[];
+  /** The keys of records whose advisories are stored. Others are inserted, which fails if another writer did so first. */
+  readonly known: readonly string[];
+}
+
 async function writeChanges(
   db: WriteDb,
-  parent: string,
-  records: ReadonlyMap<string, PreparedRecord>,
+  { parent, changes: records, known: keys }: Changes,
   authorship: Authorship,
 ): Promise<BatchOutcome> {
-  // Sorted, so that imports of the same advisories cannot deadlock.
-  const keys = [...records.keys()].sort();
-  const stored = await findStored(db, parent, keys, true);
+  const stored: ReadonlyMap<string, Stored> = keys.length === 0 ? new Map() : await findStored(db, parent, keys, true);
   const changes: AdvisoryChange[] = [];
   const affected: StoredAffected[] = [];
   const refused: ImportProblem[] = [];
-  for (const about of keys) {
-    const { record, file, position, newAdvisory } = records.get(about)!;
+  // Sorted, so that imports of the same advisories cannot deadlock.
+  for (const prepared of records.toSorted((a, b) => (a.about < b.about ? -1 : 1))) {
+    const { about, file, position, newAdvisory, newAffected } = prepared;
     const known = stored.get(about);
-    const after = known === undefined ? newAdvisory : prepareChange(known.advisory, record, authorship);
-    const versions = changedAffected(known, record, authorship);
+    const after = known === undefined ? newAdvisory : prepareChange(known.advisory, prepared.record, authorship);
+    const versions = known === undefined ? newAffected : changedAffected(known, prepared.record, authorship);
     if (known !== undefined && versions !== undefined) affected.push({ advisory_uid: known.row.uid, ...versions });
     if (after === undefined) continue;
-    const reason = isForbiddenWithdrawal(known?.advisory, record, authorship) ? WITHDRAWN : "problem" in after ? after.problem : undefined;
-    if (reason !== undefined) refused.push({ file, position, reason: `${record.advisoryId} of ${record.artifactName}: ${reason}` });
+    const reason = reasonToRefuse(prepared, known, after, authorship);
+    if (reason !== undefined) refused.push({ file, position, reason });
     else if ("derived" in after) {
       changes.push({ before: known?.row, after: known === undefined ? withCreationTime(after.derived, authorship.now) : after.derived });
       if (known === undefined && versions !== undefined) affected.push({ advisory_uid: after.derived.row.uid, ...versions });
     }
   }
   await storeAdvisories(db, changes);
-  await storeAffected(db, affected);
+  await storeAffected(db, affected, new Set(changes.map(({ after }) => after.row.uid)));
   const created = changes.filter(({ before }) => before === undefined).length;
   const written = new Set([...changes.map(({ after }) => after.row.uid), ...affected.map(({ advisory_uid }) => advisory_uid)]);
   return { created, updated: written.size - created, refused };
@@ -114,6 +122,14 @@ async function writeChanges(
 function prepareChange(stored: Advisory, record: AdvisoryRecord, authorship: Authorship): Prepared | undefined {
   const changed = merge(stored, record, authorship);
   return changed === undefined ? undefined : prepare(changed);
+}
+
+function reasonToRefuse(prepared: PreparedRecord, known: Stored | undefined, after: Prepared, authorship: Authorship): string | undefined {
+  // Nearly all records are usable. Reading a field would parse the record.
+  if ("derived" in after && after.derived.row.delete_time === null) return undefined;
+  const { record } = prepared;
+  const reason = isForbiddenWithdrawal(known?.advisory, record, authorship) ? WITHDRAWN : "problem" in after ? after.problem : undefined;
+  return reason === undefined ? undefined : `${record.advisoryId} of ${record.artifactName}: ${reason}`;
 }
 
 const WITHDRAWN = "withdrawn by its source, but this import may not delete advisories; left unchanged";

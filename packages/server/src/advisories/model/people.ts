@@ -32,6 +32,12 @@ export function encodePerson(person: string): string {
   return `.${personHash(person)}`;
 }
 
+/** Imports encode the same person for every advisory. */
+let last = { person: "", hash: "" };
+
 function personHash(person: string): string {
-  return `${createHash("sha256").update(person).digest("base64url").slice(0, HASH_LENGTH)}.`;
+  if (last.person !== person || last.hash === "") {
+    last = { person, hash: `${createHash("sha256").update(person).digest("base64url").slice(0, HASH_LENGTH)}.` };
+  }
+  return last.hash;
 }

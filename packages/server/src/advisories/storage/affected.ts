@@ -13,11 +13,14 @@ export async function readAffected(db: ReadDb, uids: readonly string[]): Promise
   return new Map(rows.map((row) => [row.advisory_uid, row]));
 }
 
-/** Call after the advisories are stored, in the same transaction. */
-export async function storeAffected(db: WriteDb, rows: readonly StoredAffected[]): Promise<void> {
+/**
+ * Call after the advisories are stored, in the same transaction.
+ * @param stored uids of the advisories that the transaction has stored, which requested their comparison
+ */
+export async function storeAffected(db: WriteDb, rows: readonly StoredAffected[], stored: ReadonlySet<string>): Promise<void> {
   await insertRows(db, "advisory_affected", ["advisory_uid"], rows);
   await requestMatchingOf(
     db,
-    rows.map(({ advisory_uid }) => advisory_uid),
+    rows.flatMap(({ advisory_uid }) => (stored.has(advisory_uid) ? [] : [advisory_uid])),
   );
 }

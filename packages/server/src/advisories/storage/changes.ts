@@ -6,7 +6,8 @@ import { ancestry, parentOf } from "../../lib/uid.ts";
 /** Call in the transaction that writes the advisories. @param advisories uids */
 export async function appendToChanges(db: WriteDb, advisories: readonly string[]): Promise<void> {
   // All transactions lock these rows in the same order, which prevents deadlocks.
-  const groups = [...new Set(advisories.flatMap((uid) => ancestry(parentOf(uid))))].sort();
+  const parents = [...new Set(advisories.map(parentOf))];
+  const groups = [...new Set(parents.flatMap(ancestry))].sort();
   for (const group of groups) {
     await sql`insert into advisory_change (group_uid, slot, changes) values (${group}, ${db.dialect.countSlot}, 1)
       on conflict (group_uid, slot) do update set changes = advisory_change.changes + 1`.execute(db);

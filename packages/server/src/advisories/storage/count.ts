@@ -85,15 +85,12 @@ interface CountTable {
 
 async function appendToTable(db: WriteDb, deltas: readonly CountDelta[], { table, keyColumns, keysOf }: CountTable): Promise<void> {
   const sums = new Map<string, { key: readonly (string | number)[]; below: number; direct: number }>();
-  for (const { row, delta } of deltas) {
-    const parent = parentOf(row.uid);
+  for (const { parent, values, delta } of sumsPerParent(deltas, keysOf)) {
     for (const group of [...ancestry(parent), ROOT]) {
-      for (const values of keysOf(row)) {
-        const key = [group, ...values];
-        const name = JSON.stringify(key);
-        const sum = sums.get(name) ?? { key, below: 0, direct: 0 };
-        sums.set(name, { key, below: sum.below + delta, direct: sum.direct + (group === parent ? delta : 0) });
-      }
+      const key = [group, ...values];
+      const name = JSON.stringify(key);
+      const sum = sums.get(name) ?? { key, below: 0, direct: 0 };
+      sums.set(name, { key, below: sum.below + delta, direct: sum.direct + (group === parent ? delta : 0) });
     }
   }
   // All transactions lock these rows in the same order, which prevents deadlocks.
@@ -107,6 +104,29 @@ async function appendToTable(db: WriteDb, deltas: readonly CountDelta[], { table
     await sql`insert into ${counts} (${unique}, below, direct) values ${sql.join(rows)} on conflict (${unique}) do update
       set below = ${counts}.below + excluded.below, direct = ${counts}.direct + excluded.direct`.execute(db);
   }
+}
+
+interface ParentSum {
+  readonly parent: string;
+  /** One of the keys. */
+  readonly values: readonly (string | number)[];
+  delta: number;
+}
+
+/** Many advisories of an import have the same parent and keys. */
+function sumsPerParent(deltas: readonly CountDelta[], keysOf: CountTable["keysOf"]): Iterable<ParentSum> {
+  const sums = new Map<string, ParentSum>();
+  for (const { row, delta } of deltas) {
+    const parent = parentOf(row.uid);
+    for (const values of keysOf(row)) {
+      // No text of a row has the separator.
+      const name = `${parent}\0${values.join("\0")}`;
+      const sum = sums.get(name);
+      if (sum === undefined) sums.set(name, { parent, values, delta });
+      else sum.delta += delta;
+    }
+  }
+  return sums.values();
 }
 
 /** @param groups none of them below another @param where a condition on columns of COUNTED_COLUMNS only */

@@ -3,6 +3,7 @@
  */
 import { CompiledQuery, sql } from "kysely";
 import type { Dialect } from "../../db/dialect.ts";
+import type { RepeatedQuery } from "../../db/repeated.ts";
 import type { Schema } from "../../db/schema.ts";
 import type { WriteDb } from "../../db/store.ts";
 
@@ -22,14 +23,18 @@ export async function insertRows<T extends object>(
   if (first === undefined) return;
   const columns = Object.keys(first) as (keyof T & string)[];
   const executor = db.getExecutor();
-  for (let start = 0, size = db.dialect.rowsPerInsert; start < rows.length; ) {
+  const parameters = rows.map((row) => columns.map((column) => row[column]));
+  const { rowsPerInsert } = db.dialect;
+  if (rowsPerInsert === 1) {
+    const repeated: RepeatedQuery = { ...compileInsert(db.dialect, { table, key, columns, size: 1 }), parameters, isRepeated: true };
+    await executor.executeQuery(repeated);
+    return;
+  }
+  for (let start = 0, size = rowsPerInsert; start < rows.length; ) {
     while (size > rows.length - start) size /= 2;
     const insert = compileInsert(db.dialect, { table, key, columns, size });
-    for (; start + size <= rows.length; start += size) {
-      const parameters: unknown[] = [];
-      for (let index = start; index < start + size; index++) for (const column of columns) parameters.push(rows[index]?.[column]);
-      await executor.executeQuery({ ...insert, parameters });
-    }
+    for (; start + size <= rows.length; start += size)
+      await executor.executeQuery({ ...insert, parameters: parameters.slice(start, start + size).flat() });
   }
 }
 

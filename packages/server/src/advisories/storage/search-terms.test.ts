@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { suffixesOf } from "../../../test/harness/advisories/suffixes.ts";
 import fc from "../../../test/harness/property.ts";
-import { firstSuffixOf, suffixesOf, suffixRangeOf } from "./search-terms.ts";
+import { suffixRangeOf } from "./search-terms.ts";
 
 test("a term has one suffix from each of its characters on, without duplicates", () => {
   assert.deepEqual(suffixesOf("curl"), ["curl", "url", "rl", "l"]);
@@ -22,9 +23,4 @@ test("exactly the terms that contain a string have a suffix in its range, if the
       else if (term.includes(text)) assert.ok(isFound);
     }),
   );
-});
-
-test("the suffix of the whole term is one of its suffixes", () => {
-  const term = "github.com/example/a-name-that-is-longer-than-an-end";
-  assert.equal(suffixesOf(term)[0], firstSuffixOf(term));
 });

@@ -4,20 +4,9 @@
  */
 
 /** Characters that are stored of a suffix. Only this much of a longer search string is found by index. */
-const MAX_SUFFIX = 32;
+export const MAX_SUFFIX = 32;
 /** Sorts after every other character in the byte order of both stores. */
 const LAST = "\u{10ffff}";
-
-/** The suffixes from each character on, without duplicates. */
-export function suffixesOf(term: string): readonly string[] {
-  const characters = [...term];
-  return [...new Set(characters.map((_, start) => characters.slice(start, start + MAX_SUFFIX).join("")))];
-}
-
-/** The suffix from the first character on. If it is stored, then all suffixes of the term are stored. */
-export function firstSuffixOf(term: string): string {
-  return [...term].slice(0, MAX_SUFFIX).join("");
-}
 
 export interface SuffixRange {
   readonly lower: string;
@@ -28,6 +17,6 @@ export interface SuffixRange {
 
 /** The range of the suffixes of all terms that contain this string. @param text in lower case */
 export function suffixRangeOf(text: string): SuffixRange {
-  const lower = firstSuffixOf(text);
+  const lower = [...text].slice(0, MAX_SUFFIX).join("");
   return { lower, upper: lower + LAST, isExact: lower === text };
 }

@@ -8,7 +8,7 @@ import { appendToAdvisoryCounts, type CountChange } from "./count.ts";
 import type { DerivedAdvisory } from "./derive.ts";
 import { deleteOtherLinks, insertRows, type Link, type LinkTable } from "./insert-rows.ts";
 import { requestMatching } from "./match-requests.ts";
-import { firstSuffixOf, suffixesOf } from "./search-terms.ts";
+import { MAX_SUFFIX } from "./search-terms.ts";
 
 export interface AdvisoryChange {
   /** The stored row; undefined for a new advisory. */
@@ -66,17 +66,25 @@ async function storeLinks<Column extends "alias" | "term">(
   await insertRows(db, target.table, [], links);
 }
 
-/** Inserts the suffixes of terms that are new. The order is fixed, which prevents deadlocks. */
+/** Inserts the suffixes of terms that are new. The database cuts the terms, which takes it half the time of binding each suffix. */
 async function storeSuffixes(db: WriteDb, terms: readonly string[]): Promise<void> {
-  const firsts = terms.map((term) => ({ suffix: firstSuffixOf(term), term }));
-  const wanted = db.dialect.rowsOf(firsts, { suffix: "text", term: "text" });
-  const { rows } = await sql<{ term: string }>`select w.term from ${wanted} as w
-    where not exists (select 1 from advisory_suffix s where s.suffix = w.suffix and s.term = w.term)`.execute(db);
-  const suffixes = rows.flatMap(({ term }) => suffixesOf(term).map((suffix) => ({ suffix, term })));
-  await insertRows(
-    db,
-    "advisory_suffix",
-    [],
-    suffixes.toSorted((a, b) => (a.suffix < b.suffix || (a.suffix === b.suffix && a.term < b.term) ? -1 : 1)),
-  );
+  const isStored = sql`exists (select 1 from advisory_suffix s where s.suffix = substr(w.value, 1, ${MAX_SUFFIX}) and s.term = w.value)`;
+  const { rows } = await sql<{
+    term: string;
+  }>`select w.value as term from ${db.dialect.valuesOf(terms)} as w where not ${isStored}`.execute(db);
+  for (const { some, starts } of byLength(rows.map(({ term }) => term))) {
+    // Similar terms have similar suffixes at the same character, so neighbors in the index are inserted one after the other.
+    await sql`insert into advisory_suffix (suffix, term)
+      select substr(t.value, cast(n.start as integer), ${MAX_SUFFIX}), t.value
+      from ${db.dialect.rowsOf(starts, { start: "bigint" })} as n cross join ${db.dialect.valuesOf(some)} as t
+      where n.start <= length(t.value) ${db.dialect.insertOrder(2)} on conflict do nothing`.execute(db);
+  }
+}
+
+/** Terms of similar length, sorted, with the characters at which their suffixes start. */
+function byLength(
+  terms: readonly string[],
+): { readonly some: readonly string[]; readonly starts: readonly { readonly start: number }[] }[] {
+  const groups = Map.groupBy(terms, ({ length }) => 2 ** Math.ceil(Math.log2(length)));
+  return [...groups].map(([length, some]) => ({ some: some.toSorted(), starts: Array.from({ length }, (_, at) => ({ start: at + 1 })) }));
 }
