@@ -152,7 +152,8 @@ async function imports({ organization, post, client, servers: [{ token }] }: Fle
 
 function scans({ target, organization, client, servers: [{ port, token }] }: Fleet): Work {
   const digests: string[] = [];
-  const open = "select count(*) as n from image_scan where state = 'pending'";
+  // After a scan its origins are recorded, for each organization that waits.
+  const open = "select (select count(*) from image_scan where state = 'pending') + (select count(*) from image_wait) as n";
   return {
     ...{ kind: `scans of images with ${PACKAGES_PER_IMAGE} packages`, count: SCANS, table: "image_scan", key: "digest" },
     async prepare() {

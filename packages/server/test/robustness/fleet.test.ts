@@ -15,6 +15,8 @@ const SEED = seedOf(60);
 const ROUNDS = roundsOf(1);
 /** Longer than the lease of a queue of deliveries, so that another server takes it over. */
 const ABSENCE_MS = 11_000;
+/** The healthy server would write at full speed in this time, which proves nothing more. */
+const ABSENCE_PAUSE_MS = 100;
 
 describe("three servers on one PostgreSQL and one bucket", () => {
   let fleet: Fleet;
@@ -72,7 +74,9 @@ async function disturb({ members }: Fleet, load: Load, random: Random): Promise<
   frozen.server.kill("SIGSTOP");
   silent.database.blackHole();
   await load.progress(c);
+  load.pause(ABSENCE_PAUSE_MS);
   await giveTime(ABSENCE_MS + random.below(2000));
+  load.pause(0);
   frozen.server.kill("SIGCONT");
   silent.database.accept("pass");
   await load.progress(a, b, c);
