@@ -72,18 +72,42 @@ test("a plan that a migration invalidated is renewed", async () => {
   for (let i = 0; i < 4; i++) assert.deepEqual(await columns(), ["name", "value", "lease_holder", "lease_time", "more"]);
 });
 
-test("transactions begin on another connection where idle ones were closed", async () => {
-  const work = () => store.transaction((db) => increment(db, "idle"));
-  await Promise.all(Array.from({ length: 3 }, work));
-  const script = `import pg from "pg";
-    const client = new pg.Client({ connectionString: process.argv[1] });
-    await client.connect();
-    await client.query("select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database()");
-    await client.end();`;
-  // This process waits without its event loop, so the pool cannot notice the end of its connections first.
-  const { status, stderr } = spawnSync(process.execPath, ["--input-type=module", "--eval", script, url], { cwd: import.meta.dirname });
-  assert.equal(status, 0, String(stderr));
-  await work();
+for (const [first, work] of [
+  ["a write", (db: WriteDb) => increment(db, "idle")],
+  ["a read", (db: WriteDb) => db.selectFrom("server_state").select("name").execute()],
+] as const) {
+  test(`transactions that start with ${first} begin on another connection where idle ones were closed`, async () => {
+    const transaction = () => store.transaction<unknown>(work);
+    await Promise.all(Array.from({ length: 3 }, transaction));
+    const script = `import pg from "pg";
+      const client = new pg.Client({ connectionString: process.argv[1] });
+      await client.connect();
+      await client.query("select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database()");
+      await client.end();`;
+    // This process waits without its event loop, so the pool cannot notice the end of its connections first.
+    const { status, stderr } = spawnSync(process.execPath, ["--input-type=module", "--eval", script, url], { cwd: import.meta.dirname });
+    assert.equal(status, 0, String(stderr));
+    await transaction();
+  });
+}
+
+test("a transaction that reads first commits or rolls back its writes, and one without statements succeeds", async () => {
+  assert.equal(await store.transaction(async () => 1), 1);
+  await store.transaction(async (db) => {
+    await db.selectFrom("server_state").select("name").execute();
+    await db.insertInto("server_state").values(state("read-first")).execute();
+  });
+  const failing = store.transaction(async (db) => {
+    const [row] = await Promise.all([
+      db.selectFrom("server_state").select("name").where("name", "=", "read-first").executeTakeFirst(),
+      increment(db, "read-first"),
+    ]);
+    throw new RangeError(row?.name);
+  });
+  await assert.rejects(failing, new RangeError("read-first"));
+  const row = await store.reader.selectFrom("server_state").select("value").where("name", "=", "read-first").executeTakeFirst();
+  assert.deepEqual(row, { value: "0" });
+  await store.transaction((db) => db.deleteFrom("server_state").where("name", "=", "read-first").execute());
 });
 
 test("closed connections are replaced and their transactions are rolled back", async () => {

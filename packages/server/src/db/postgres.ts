@@ -10,6 +10,7 @@ import { postgresDialect } from "./dialect.ts";
 import { createReadHandle, type Execute } from "./handle.ts";
 import { weightOf } from "./lookup.ts";
 import { createObservation, type Observation, type StatementKind } from "./observation.ts";
+import { type Beginning, beginLazily } from "./postgres-begin.ts";
 import { destroyConnection } from "./postgres-connection.ts";
 import { type PostgresHosts, postgresHosts } from "./postgres-hosts.ts";
 import { PostgresLookups } from "./postgres-lookups.ts";
@@ -115,16 +116,13 @@ class PostgresStore implements Store {
   #read: Execute = (query) =>
     retryConflicts(() =>
       weightOf(query) === undefined
-        ? this.#withClient(this.#readers, (client) => this.#execute(client)(query))
+        ? this.#withClient(this.#readers, (client) => this.#parts.watchdog.watch(client, () => executeOn(client, query)))
         : this.#lookups.execute(query),
     );
 
-  #execute(client: pg.PoolClient, options?: WatchOptions): Execute {
-    return (query) => this.#parts.watchdog.watch(client, () => executeOn(client, query), options);
-  }
-
-  #observed(kind: StatementKind, client: pg.PoolClient, options?: WatchOptions): Execute {
-    return this.#parts.observation.statements(kind, this.#execute(client, options));
+  #observed(kind: StatementKind, client: pg.PoolClient, { execute }: Beginning, options?: WatchOptions): Execute {
+    const { observation, watchdog } = this.#parts;
+    return observation.statements(kind, (query) => watchdog.watch(client, () => execute(query), options));
   }
 
   transaction<T>(work: (db: WriteDb) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
@@ -134,13 +132,13 @@ class PostgresStore implements Store {
   #transaction<T>(work: (db: WriteDb) => Promise<T>, { hasNoTimeLimit: hasNoLimit = false }: TransactionOptions): Promise<T> {
     return retryConflicts(async () => {
       try {
-        const { value, attempt } = await this.#withTransactionClient(this.#writers, async (client) => {
-          const attempt = createAttempt(postgresDialect, this.#observed("write", client, { hasNoLimit }));
-          const mode = "isolation level read committed read write";
-          const value = await this.#inTransaction(client, mode, () => attempt.run(work));
-          return { value, attempt };
+        const { value, attempt, isBegun } = await this.#withTransactionClient(this.#writers, async (client) => {
+          const beginning = this.#begin(client, "isolation level read committed read write");
+          const attempt = createAttempt(postgresDialect, this.#observed("write", client, beginning, { hasNoLimit }));
+          const value = await this.#inTransaction(client, beginning, () => attempt.run(work));
+          return { value, attempt, isBegun: beginning.isBegun };
         });
-        this.#writeHealth.succeeded();
+        if (isBegun) this.#writeHealth.succeeded();
         attempt.committed(this.#parts.log);
         return value;
       } catch (error) {
@@ -154,40 +152,47 @@ class PostgresStore implements Store {
     return retryConflicts(() =>
       this.#withTransactionClient(this.#readers, async (client) => {
         let isOver = false;
-        const execute = this.#observed("snapshot", client);
+        const beginning = this.#begin(client, "isolation level repeatable read read only");
+        const execute = this.#observed("snapshot", client, beginning);
         const db = createReadHandle(postgresDialect, async (query) => {
           if (isOver) throw new Error("this snapshot is over: its work did not await a statement");
           return execute(query);
         });
-        return this.#inTransaction(client, "isolation level repeatable read read only", () => work(db).finally(() => (isOver = true)));
+        return this.#inTransaction(client, beginning, () => work(db).finally(() => (isOver = true)));
       }),
     );
   }
 
-  async #inTransaction<T>(client: pg.PoolClient, mode: string, work: () => Promise<T>): Promise<T> {
-    const { watchdog } = this.#parts;
-    const execute = (text: string) => watchdog.watch(client, () => executePlainOn(client, text));
+  /** A standby refuses to begin a transaction that writes. A new connection may lead to the primary. */
+  #begin(client: pg.PoolClient, mode: string): Beginning {
+    return beginLazily(client, () =>
+      executePlainOn(client, `begin ${mode}`).catch((cause: unknown) => {
+        markBroken(client);
+        this.#parts.hosts.doubt();
+        const reason =
+          cause instanceof HoltError
+            ? cause
+            : unavailable("the database does not accept changes", { cause, retryAfterSeconds: RETRY_AFTER_SECONDS });
+        throw this.#parts.watchdog.hasClosed(client) ? reason : new NotBegun(reason);
+      }),
+    );
+  }
+
+  async #inTransaction<T>(client: pg.PoolClient, beginning: Beginning, work: () => Promise<T>): Promise<T> {
+    const execute = (text: string) => this.#parts.watchdog.watch(client, () => executePlainOn(client, text));
     let isCommitting = false;
-    // A standby refuses to begin a transaction that writes. A new connection may lead to the primary.
-    await execute(`begin ${mode}`).catch((cause: unknown) => {
-      markBroken(client);
-      this.#parts.hosts.doubt();
-      const reason =
-        cause instanceof HoltError
-          ? cause
-          : unavailable("the database does not accept changes", { cause, retryAfterSeconds: RETRY_AFTER_SECONDS });
-      throw watchdog.hasClosed(client) ? reason : new NotBegun(reason);
-    });
     try {
       const value = await work();
       isCommitting = true;
-      await execute("commit");
+      if (beginning.isBegun) await execute("commit");
       return value;
     } catch (error) {
+      // The work may have wrapped this error.
+      if (beginning.failure !== undefined) throw beginning.failure.error;
       // The database rolls back when it notices that the connection is closed.
       if (isBroken(client) && isCommitting) throw unavailable(UNKNOWN_OUTCOME, { cause: error });
       if (isBroken(client)) throw unavailable(NO_OUTCOME, { cause: error, retryAfterSeconds: RETRY_AFTER_SECONDS });
-      await execute("rollback").catch(() => {});
+      if (beginning.isBegun) await execute("rollback").catch(() => {});
       throw error;
     }
   }
