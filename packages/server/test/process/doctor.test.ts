@@ -92,6 +92,8 @@ describe("holtd doctor", () => {
       HOLT_LISTEN: "0.0.0.0:8080",
       HOLT_BASE_URL: "http://127.0.0.1:1",
       HOLT_USER_ISSUERS: "https://issuer.invalid",
+      HOLT_S3_ENDPOINT: "https://s3.invalid",
+      OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector.invalid:4318",
     });
     assert.equal(code, 1);
     const lines = stdout.trim().split("\n");
@@ -104,6 +106,8 @@ describe("holtd doctor", () => {
     has(`permissions: other users may use ${dataDir} (mode 755)`);
     has(`permissions: other users may use ${join(dataDir, "secrets.key")} (mode 640)`);
     has("dns: issuer.invalid of an issuer of HOLT_USER_ISSUERS does not resolve");
+    has("dns: s3.invalid of HOLT_S3_ENDPOINT does not resolve");
+    has("dns: collector.invalid of OTEL_EXPORTER_OTLP_ENDPOINT does not resolve");
     has("base URL: the server listens on 0.0.0.0, but HOLT_BASE_URL is http://127.0.0.1:1");
     has("base URL: the server cannot be reached under its base URL http://127.0.0.1:1");
   });

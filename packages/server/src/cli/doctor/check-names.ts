@@ -5,12 +5,14 @@ import type { Config } from "../../config.ts";
 import { type Problem, problemsOf } from "./problem.ts";
 
 export async function checkNames(config: Config): Promise<Problem[]> {
-  const { baseUrl, registryUrl, smtpUrl, awsStsUrl, userIssuers, pinnedIssuers } = config;
+  const { baseUrl, registryUrl, smtpUrl, awsStsUrl, s3Endpoint, tracesEndpoint, userIssuers, pinnedIssuers } = config;
   const fetched = userIssuers.filter((issuer) => !pinnedIssuers.has(issuer));
   const named: readonly (readonly [string, string])[] = [
     ["HOLT_BASE_URL", baseUrl],
     ["HOLT_REGISTRY_URL", registryUrl],
     ["HOLT_SMTP_URL", smtpUrl],
+    ["HOLT_S3_ENDPOINT", s3Endpoint],
+    ["OTEL_EXPORTER_OTLP_ENDPOINT", tracesEndpoint],
     ["HOLT_AWS_STS_URL", config.servicePrincipals.size > 0 ? awsStsUrl : ""],
     ...fetched.map((issuer) => ["an issuer of HOLT_USER_ISSUERS", issuer] as const),
   ];
