@@ -1,5 +1,4 @@
 /** A background loop: runs a step again and again, when it is woken or when the last step said. */
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Log } from "../lib/log.ts";
 
 export interface LoopOptions {
@@ -72,11 +71,19 @@ export class Loop implements AsyncDisposable {
     }
   }
 
-  async #sleep(ms: number, mayBeWoken = false): Promise<void> {
-    if (ms <= 0 || this.#isClosed) return;
-    const interrupt = new AbortController();
-    this.#interruptSleep = () => void ((mayBeWoken || this.#isClosed) && interrupt.abort());
-    await sleep(ms, undefined, { signal: interrupt.signal, ref: false }).catch(() => {});
+  /** Uses no signal: aborting one makes an error with a stack, and each write of the server wakes several loops. */
+  #sleep(ms: number, mayBeWoken = false): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    if (ms <= 0 || this.#isClosed) resolve();
+    else {
+      const timer = setTimeout(resolve, ms).unref();
+      this.#interruptSleep = () => {
+        if (!mayBeWoken && !this.#isClosed) return;
+        clearTimeout(timer);
+        resolve();
+      };
+    }
+    return promise;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
