@@ -2,8 +2,12 @@
 import { create } from "@bufbuild/protobuf";
 import { GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
+import { sql } from "kysely";
+import { openDatabase } from "../../packages/server/src/cli/open-installation.ts";
 import { groups } from "../../packages/server/src/iam/api/groups.ts";
+import { createLog } from "../../packages/server/src/lib/log.ts";
 import { newUid, parentOf } from "../../packages/server/src/lib/uid.ts";
+import { libraryNameCounts } from "../../packages/server/src/libraries/migrations/058-library-name-counts.ts";
 import { digestOf } from "../../packages/server/test/harness/registry/registry-client.ts";
 import { bootstrapDatabase, insertAll, openSink, type Sink, type Target } from "../data/fill.ts";
 import { countsOf, type Row, rowOf, timeOf, timesOf } from "../data/rows.ts";
@@ -60,8 +64,22 @@ async function fill(target: Target, number: number): Promise<Contents> {
   }
   await insertAll(sink, "resource_count", countRows(planned));
   await sink.finish();
+  await countNames(target);
   console.log(`  filled ${number} artifacts in ${Math.round((performance.now() - started) / 1000)} s`);
   return contentsOf(planned, organization);
+}
+
+/** Counts the names by their substrings as the migration does that creates the counts. */
+async function countNames(target: Target): Promise<void> {
+  await using store = await openDatabase({ ...target, log: createLog("warn") });
+  const statement = libraryNameCounts.statements(store.dialect).find((text) => text.startsWith("insert")) ?? "";
+  await store.transaction(
+    async (db) => {
+      for (const prepare of store.dialect.migrationLock) await sql.raw(prepare).execute(db);
+      await sql.raw(statement).execute(db);
+    },
+    { hasNoTimeLimit: true },
+  );
 }
 
 async function insertBatch(sink: Sink, batch: readonly PlannedArtifact[], digests: readonly string[]): Promise<void> {

@@ -6,12 +6,13 @@ import { libraries } from "./migrations/009-libraries.ts";
 import { librarySearch } from "./migrations/015-library-search.ts";
 import { mavenPlugins } from "./migrations/017-maven-plugins.ts";
 import { pythonProjects } from "./migrations/027-python-projects.ts";
+import { libraryNameCounts } from "./migrations/058-library-name-counts.ts";
 import { librariesTables } from "./organization-tables.ts";
 import "./tables.ts";
 
 export const librariesDomain: Domain = {
   name: "libraries",
-  migrations: [libraries, librarySearch, mavenPlugins, pythonProjects],
+  migrations: [libraries, librarySearch, mavenPlugins, pythonProjects, libraryNameCounts],
   organizationTables: librariesTables,
   countedRows: [
     { kind: "library_artifact", table: "library_artifact" },
@@ -26,6 +27,9 @@ export const librariesDomain: Domain = {
       column: "name",
     },
   ],
-  onGroupDelete: { blockedBy: [{ table: "library_artifact" }] },
+  onGroupDelete: {
+    blockedBy: [{ table: "library_artifact" }],
+    alsoDeletes: [{ table: "library_name_count", column: "group_uid" }],
+  },
   blobReferences: [{ table: "library_file", column: "digest", holder: "artifact_uid" }],
 };

@@ -4,6 +4,7 @@ import { type OrganizationTables, owned } from "../transfer/organization-tables.
 export const librariesTables: OrganizationTables = {
   library_artifact: owned("uid"),
   library_artifact_gram: owned("artifact_uid"),
+  library_name_count: owned("group_uid"),
   library_version: owned("uid"),
   library_file: owned("artifact_uid"),
   library_provenance: owned("artifact_uid"),

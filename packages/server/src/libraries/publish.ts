@@ -18,7 +18,7 @@ import { newUid } from "../lib/uid.ts";
 import { artifacts, countArtifact } from "./artifacts-resource.ts";
 import type { Library } from "./library.ts";
 import { appendAttested, appendPublished, type LibraryChange } from "./library-event.ts";
-import { indexName } from "./name-index.ts";
+import { indexName, recountName } from "./name-index.ts";
 import { assertAcceptsFiles, type StoredStatus } from "./python/project-settings.ts";
 import { addAttestations } from "./python/provenance.ts";
 import type { Staged, Staging } from "./stage.ts";
@@ -211,7 +211,7 @@ async function lockArtifact(db: WriteDb, { library, name, key }: Publication, no
     return withSameName(other, name);
   }
   await countArtifact(db, uid, ecosystem, 1);
-  await indexName(db, uid, name, ecosystem);
+  await indexName(db, { uid, name, ecosystem });
   return { uid, name, status: PythonProject_Status.ACTIVE, status_reason: "" };
 }
 
@@ -287,6 +287,7 @@ async function describeArtifact(
   const artifact = messageFromJson(ArtifactSchema, row.body);
   const sortKey = latestKeyOf(version);
   const isLatest = sortKey >= row.latest_sort_key;
+  const remediated = version.isRemediated ? 1 : row.remediated;
   if (isNew) {
     artifact.versionCount++;
     artifact.updateTime = timestampFromDate(now);
@@ -298,12 +299,13 @@ async function describeArtifact(
     .set({
       body: artifacts.encode(artifact),
       latest_sort_key: isLatest ? sortKey : row.latest_sort_key,
-      remediated: version.isRemediated ? 1 : row.remediated,
+      remediated,
       serial: row.serial + 1,
       ...(isNew && { update_time: now.toISOString() }),
     })
     .where("uid", "=", uid)
     .execute();
+  await recountName(db, artifact, { before: row.remediated, after: remediated });
 }
 
 /** Releases sort after pre-releases, whatever their numbers: a caller that asks for the latest version wants a release. */

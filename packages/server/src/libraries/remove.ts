@@ -10,7 +10,7 @@ import { messageFromJson } from "../lib/proto-json.ts";
 import { artifacts, countArtifact } from "./artifacts-resource.ts";
 import type { Library } from "./library.ts";
 import { appendDeleted, type ChangedFile, type LibraryChange } from "./library-event.ts";
-import { dropName } from "./name-index.ts";
+import { dropName, recountName } from "./name-index.ts";
 import { latestKeyOf } from "./publish.ts";
 import { assertMayDisappear, type StoredStatus } from "./python/project-settings.ts";
 
@@ -42,15 +42,17 @@ export function removeFiles(
   });
 }
 
+interface LockedArtifact extends StoredStatus {
+  readonly uid: string;
+  readonly name: string;
+  readonly remediated: number;
+}
+
 /** Takes the same lock as publishing. */
-async function lockArtifact(
-  db: WriteDb,
-  { groupUid, ecosystem }: Library,
-  key: string,
-): Promise<({ uid: string; name: string } & StoredStatus) | undefined> {
+async function lockArtifact(db: WriteDb, { groupUid, ecosystem }: Library, key: string): Promise<LockedArtifact | undefined> {
   const wanted = db
     .selectFrom("library_artifact")
-    .select(["uid", "name", "status", "status_reason"])
+    .select(["uid", "name", "remediated", "status", "status_reason"])
     .where("parent", "=", groupUid)
     .where("ecosystem", "=", ecosystem)
     .where("key", "=", key);
@@ -102,7 +104,7 @@ async function removeVersions(db: WriteDb, uid: string, removal: VersionRemoval)
 /** Recomputes how the artifact describes its versions. An artifact without versions is deleted. */
 async function describeRemaining(
   db: WriteDb,
-  remaining: { readonly uid: string; readonly name: string } & StoredStatus,
+  remaining: LockedArtifact,
   ecosystem: Ecosystem,
   isPreRelease: RemovalOptions["isPreRelease"],
 ): Promise<void> {
@@ -114,7 +116,7 @@ async function describeRemaining(
     .execute();
   if (versions.length === 0) {
     assertMayDisappear(name, remaining);
-    return removeArtifact(db, uid, name, ecosystem);
+    return removeArtifact(db, remaining, ecosystem);
   }
   const keyOf = ({ version, sort_key: sortKey }: (typeof versions)[number]) =>
     latestKeyOf({ sortKey, isPreRelease: isPreRelease(version) });
@@ -130,6 +132,7 @@ async function describeRemaining(
     .select("description")
     .where("uid", "=", latest.uid)
     .executeTakeFirstOrThrow();
+  const remediated = versions.some((version) => version.remediated === 1) ? 1 : 0;
   const artifact = messageFromJson(ArtifactSchema, body);
   artifact.latestVersion = latest.version;
   artifact.versionCount = versions.length;
@@ -140,16 +143,17 @@ async function describeRemaining(
     .set({
       body: artifacts.encode(artifact),
       latest_sort_key: keyOf(latest),
-      remediated: versions.some(({ remediated }) => remediated === 1) ? 1 : 0,
+      remediated,
       serial: serial + 1,
       update_time: newest,
     })
     .where("uid", "=", uid)
     .execute();
+  await recountName(db, { uid, name, ecosystem }, { before: remaining.remediated, after: remediated });
 }
 
-async function removeArtifact(db: WriteDb, uid: string, name: string, ecosystem: Ecosystem): Promise<void> {
-  await dropName(db, uid, name, ecosystem);
+async function removeArtifact(db: WriteDb, { uid, name, remediated }: LockedArtifact, ecosystem: Ecosystem): Promise<void> {
+  await dropName(db, { uid, name, ecosystem }, remediated);
   await db.deleteFrom("library_artifact").where("uid", "=", uid).execute();
   await countArtifact(db, uid, ecosystem, -1);
 }

@@ -6,6 +6,7 @@ declare module "../db/schema.ts" {
   interface Schema {
     library_artifact: LibraryArtifactTable;
     library_artifact_gram: LibraryArtifactGramTable;
+    library_name_count: LibraryNameCountTable;
     library_version: LibraryVersionTable;
     library_file: LibraryFileTable;
     library_provenance: LibraryProvenanceTable;
@@ -44,6 +45,19 @@ export interface LibraryArtifactGramTable {
   artifact_uid: string;
   /** The whole name, in lower case. */
   name: string;
+}
+
+/** Number of artifacts below a group whose lower-case name contains a substring of one to three characters. */
+export interface LibraryNameCountTable {
+  group_uid: string;
+  gram: string;
+  ecosystem: number;
+  /** The artifacts' value of the column. */
+  remediated: number;
+  /** As in `resource_count`. */
+  slot: number;
+  below: number;
+  direct: number;
 }
 
 export interface LibraryVersionTable {

@@ -73,10 +73,10 @@ export function rootCondition(selection: Selection): Bool | undefined {
   return and([sql<boolean>`parent is null`, rootRows, ...view.conditions.map((condition) => condition.test), ...afterCursor(selection)]);
 }
 
-/** Rows with equal keys are in ascending order of the uid. The first condition alone lets an index seek. */
-export function afterCursor({ after, order }: Selection): Bool[] {
+/** Rows with equal keys are in ascending order of the uid. The first condition alone lets an index seek. @param column with the key */
+export function afterCursor({ after, order }: Selection, column: string = order.column): Bool[] {
   if (after === undefined) return [];
-  const key = sql.ref(order.column);
+  const key = sql.ref(column);
   const first = order.descending ? sql<boolean>`${key} <= ${after.key}` : sql<boolean>`${key} >= ${after.key}`;
   return [first, sql<boolean>`(${key} <> ${after.key} or uid > ${after.uid})`];
 }

@@ -11,6 +11,7 @@ import { listCapabilities } from "./conditions.ts";
 import { countRows, type ListSize, measureRows, type RowCount } from "./count-rows.ts";
 import { readCountedPage } from "./counted-page.ts";
 import type { Resource } from "./define.ts";
+import { readFoundPage } from "./found-page.ts";
 import { type Order, parseOrderBy } from "./order-by.ts";
 import { type CutPage, cutPage } from "./page-bytes.ts";
 import { bindingOf, type PageTokens } from "./page-token.ts";
@@ -62,7 +63,10 @@ export interface ListTerms {
 export interface Plan {
   /** With all conditions. */
   readonly view: View;
-  readonly count: RowCount;
+  /** Undefined if the rows are few, so that one statement counts and sorts them. */
+  readonly count: RowCount | undefined;
+  /** As in `ListTerms`; false by default. */
+  readonly isIndexed?: boolean;
 }
 
 type ShownRow = Pick<Row, "uid" | "body">;
@@ -105,8 +109,8 @@ export async function listPage(resource: Resource, request: ListRequest, call: C
   };
 
   const planned = await plan?.({ ...wanted, view: whole }, call.db);
-  const selection = planned === undefined ? wanted : { ...wanted, view: planned.view };
-  const { rows, last, total } = await readPage(selection, planned?.count, show, call);
+  const selection = planned === undefined ? wanted : { ...wanted, view: planned.view, isIndexed: planned.isIndexed ?? false };
+  const { rows, last, total } = await readPage(selection, planned, show, call);
   const skipped = (after?.skipped ?? 0) + skip;
   return {
     uids: rows.map((row) => row.uid),
@@ -126,8 +130,13 @@ interface ReadPage {
 }
 
 /** @param planned by the resource's own counts; undefined for a resource without such */
-async function readPage(selection: Selection, planned: RowCount | undefined, show: ListOptions["show"], call: Call): Promise<ReadPage> {
+async function readPage(selection: Selection, planned: Plan | undefined, show: ListOptions["show"], call: Call): Promise<ReadPage> {
   const { db } = call;
+  if (planned !== undefined && planned.count === undefined) {
+    const found = await readFoundPage(selection, db);
+    const { rows, hasMore } = await showRows(found, show);
+    return { rows, last: hasMore ? rows.at(-1) : undefined, total: found.total };
+  }
   const quick = planned === undefined ? await readCountedPage(selection, call) : undefined;
   if (quick !== undefined) {
     const { rows, hasMore } = await showRows(quick, show);
@@ -137,7 +146,7 @@ async function readPage(selection: Selection, planned: RowCount | undefined, sho
       return { rows, last: hasMore ? { key: quick.lastKey(), uid } : undefined, total: quick.total };
     }
   }
-  const count = planned ?? (await countRows(selection, db));
+  const count = planned?.count ?? (await countRows(selection, db));
   const { rows, hasMore } = await showRows(await readRows(selection, count, db), show);
   return { rows, last: hasMore ? rows.at(-1) : undefined, total: count.total };
 }

@@ -19,8 +19,9 @@ import type { Dialect } from "../../db/dialect.ts";
 import { countOfAll } from "../../db/resource-count.ts";
 import { invalidArgument } from "../../lib/errors.ts";
 import { artifacts, countKinds } from "../artifacts-resource.ts";
-import { entriesNamed, ofEcosystems, patternOf } from "../name-index.ts";
+import { ofEcosystems, patternOf } from "../name-index.ts";
 import { listVersions } from "./artifact-versions.ts";
+import { planSearch } from "./plan-search.ts";
 
 export function artifactsService({ pageTokens }: { readonly pageTokens: PageTokens }) {
   return implement(ArtifactsService, {
@@ -61,43 +62,35 @@ const MAX_QUERY = 200;
 /** The filters of a list of libraries. */
 export type ArtifactFilters = Pick<ListArtifactsRequest, "ecosystems" | "query" | "cudaVersion" | "remediated" | "orderBy">;
 
-/** @throws INVALID_ARGUMENT */
-export function termsOf({ ecosystems, query, cudaVersion, remediated, orderBy }: ArtifactFilters, dialect: Dialect): ListTerms {
+/** @param few for tests, as in `Search` @throws INVALID_ARGUMENT */
+export function termsOf(
+  { ecosystems, query, cudaVersion, remediated, orderBy }: ArtifactFilters,
+  dialect: Dialect,
+  few?: number,
+): ListTerms {
   const wanted = parseEcosystems(ecosystems);
   if (query.length > MAX_QUERY) throw invalidArgument("query", `must have at most ${MAX_QUERY} characters`);
   if (cudaVersion && !wanted.includes(Ecosystem.PYTHON)) throw invalidArgument("cuda_version", "only Python libraries are built for CUDA");
   const { column } = parseOrderBy(orderBy, artifacts);
   const only = wanted.length === countKinds.size ? undefined : wanted[0];
   const ofOne = only === undefined ? [] : [ofEcosystem(only, column, dialect)];
-  const filters = [
-    ...(query === "" ? [] : [named(query, wanted, dialect, remediated || Boolean(cudaVersion))]),
-    ...(cudaVersion ? [forCuda(cudaVersion, dialect)] : []),
-    ...(remediated ? [withPatches(wanted, column, dialect)] : []),
-  ];
-  const conditions = [...filters, ...ofOne];
-  if (filters.length === 0) {
-    const counted = only === undefined ? artifacts.table : countKinds.get(only);
-    return { conditions, ...(counted && { counted }), isIndexed: only !== undefined && column !== "uid" };
+  const cuda = cudaVersion ? { ...forCuda(cudaVersion, dialect), version: cudaVersion } : undefined;
+  const others = [...(remediated ? [withPatches(wanted, column, dialect)] : []), ...ofOne];
+  // PostgreSQL allows no NUL in a text, so no name contains one.
+  if (query.includes("\0")) return { conditions: [{ seek: sql`1 = 0`, test: sql`1 = 0` }] };
+  if (query !== "" || (remediated && cuda === undefined)) {
+    const named = query === "" ? undefined : containing(query, dialect);
+    const search = { text: query, ecosystems: wanted, remediated, named, cuda, others, few };
+    const conditions = [...(named ? [named] : []), ...(cuda ? [cuda] : []), ...others];
+    return { conditions, plan: (selection, db) => planSearch(search, selection, db) };
   }
-  const entries = entriesOf({ query, cudaVersion, remediated }, wanted, dialect);
-  return { conditions, ...(entries && { entries }) };
-}
-
-/** Undefined for a combination of filters that no index covers. */
-function entriesOf(
-  { query, cudaVersion, remediated }: Pick<ListArtifactsRequest, "query" | "cudaVersion" | "remediated">,
-  wanted: readonly Ecosystem[],
-  dialect: Dialect,
-): Entries | undefined {
-  if (query.includes("\0")) return undefined;
-  if (cudaVersion) {
-    const where = sql<boolean>`cuda_version = ${cudaVersion}`;
-    return query === "" && !remediated ? { table: "library_version", uid: sql`artifact_uid`, where, isRepeated: true } : undefined;
+  if (cuda !== undefined) {
+    const where = sql<boolean>`cuda_version = ${cuda.version}`;
+    const entries: Entries = { table: "library_version", uid: sql`artifact_uid`, where, isRepeated: true };
+    return { conditions: [cuda, ...others], ...(!remediated && { entries }) };
   }
-  if (!remediated) return entriesNamed(query, wanted);
-  const isNamed = query === "" ? [] : [dialect.isLike(sql`name`, patternOf(query))];
-  const where = sql<boolean>`${sql.join([ofEcosystems(wanted), sql`remediated = 1`, ...isNamed], sql` and `)}`;
-  return { table: artifacts.table, uid: dialect.unindexed("uid"), where };
+  const counted = only === undefined ? artifacts.table : countKinds.get(only);
+  return { conditions: ofOne, ...(counted && { counted }), isIndexed: only !== undefined && column !== "uid" };
 }
 
 /** Every order except that of uids has an index that begins with the ecosystem. */
@@ -114,14 +107,10 @@ function withPatches(wanted: readonly Ecosystem[], order: string, dialect: Diale
   return { seek: sql`remediated = 1 and ${ofEcosystems(wanted)}`, test: sql`${column} = 1` };
 }
 
-/** Libraries whose name contains the text, in any case. @param isRest whether other filters already find few rows */
-function named(query: string, wanted: readonly Ecosystem[], dialect: Dialect, isRest: boolean): Condition {
-  // PostgreSQL allows no NUL in a text, so no name contains one.
-  if (query.includes("\0")) return { seek: sql`1 = 0`, test: sql`1 = 0` };
-  const test = dialect.isLike(dialect.unindexed("name"), patternOf(query));
-  if (isRest) return { seek: test, test };
-  const { table, uid, where } = entriesNamed(query, wanted);
-  return { test, seek: dialect.isAmong(sql`uid`, sql`select ${uid} from ${sql.table(table)} where ${where}`) };
+/** Libraries whose name contains the text, in any case. */
+function containing(text: string, dialect: Dialect): Condition {
+  const test = dialect.isLike(dialect.unindexed("name"), patternOf(text));
+  return { seek: test, test };
 }
 
 function forCuda(version: string, dialect: Dialect): Condition {
