@@ -58,7 +58,11 @@ export async function fillAdvisories(target: Target, advisories: number): Promis
       rows.push({ ...row, body } as unknown as Row);
       countedRows.push(countedOf(row));
       for (const alias of aliases) aliasRows.push({ alias, advisory_uid: advisory.id });
-      for (const term of advisoryTerms) uidsByTerm.set(term, [...(uidsByTerm.get(term) ?? []), advisory.id]);
+      for (const term of advisoryTerms) {
+        const known = uidsByTerm.get(term);
+        if (known === undefined) uidsByTerm.set(term, [advisory.id]);
+        else known.push(advisory.id);
+      }
       const { id: uid, advisoryId, artifactName: name, componentLocation: location = "" } = advisory;
       if (samples.length < SAMPLES && done % Math.ceil(advisories / SAMPLES) === 0 && name !== "linux")
         samples.push({ uid, advisoryId, alias: advisory.aliases[0] ?? "", name, location });

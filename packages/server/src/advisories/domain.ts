@@ -14,6 +14,7 @@ import { originVersions } from "./migrations/045-origin-versions.ts";
 import { fetchedImports } from "./migrations/054-fetched-imports.ts";
 import { feedFiles } from "./migrations/055-feed-files.ts";
 import { optionalAdvisoryColumns } from "./migrations/057-optional-advisory-columns.ts";
+import { advisoryNames } from "./migrations/059-advisory-names.ts";
 import { advisoriesTables } from "./organization-tables.ts";
 import "./tables.ts";
 
@@ -42,6 +43,7 @@ export const advisoriesDomain: Domain = {
     fetchedImports,
     feedFiles,
     optionalAdvisoryColumns,
+    advisoryNames,
   ],
   organizationTables: advisoriesTables,
   blobReferences: [{ table: "feed_file", column: "digest", holder: "group_uid", isCache: true }],

@@ -21,12 +21,22 @@ export interface FoundFilter {
   readonly test: Bool;
   /** Uids of the rows that it finds in the selection's ranges; a uid may occur twice. */
   uids(selection: Selection): RawBuilder<unknown>;
-  /** A condition that finds exactly these rows in the table itself, and the index that finds them. */
-  readonly own?: { readonly index: string; condition(selection: Selection): Bool };
+  /** Set for a filter on a column of the table. */
+  readonly own?: OwnColumn;
   /** True if no uid occurs twice. */
   readonly isDistinct?: boolean;
   /** The rows that must be read to find them, if they may be many more; a query for a column `term`. */
   readonly reach?: RawBuilder<unknown>;
+}
+
+/** How a filter on a column of the table finds its rows. */
+interface OwnColumn {
+  /** The index that finds them. */
+  readonly index: string;
+  /** Finds exactly these rows. */
+  condition(selection: Selection): Bool;
+  /** Set for one value, whose rows the index has in the order of their uids: compares the column with it. */
+  readonly inOrder?: Bool;
 }
 
 type Wanted = Pick<
@@ -55,7 +65,10 @@ function named(column: string, values: readonly string[], dialect: Dialect): Fou
   const isOne = (ref: RawBuilder<unknown>) => sql<boolean>`${ref} in (select wanted.value from ${dialect.valuesOf(wanted)} as wanted)`;
   // Spelled as in the indexes that leave out rows without a value.
   const isPresent = OPTIONAL[column] ?? [];
-  return [byColumn(column, () => and([isOne(sql.ref(column)), ...isPresent]), isOne(dialect.frequent(column)), dialect)];
+  const filter = byColumn(column, () => and([isOne(sql.ref(column)), ...isPresent]), isOne(dialect.frequent(column)), dialect);
+  if (wanted.length !== 1) return [filter];
+  const inOrder = and([sql<boolean>`${sql.ref(column)} = ${wanted[0]}`, ...isPresent]);
+  return [{ ...filter, own: { ...filter.own, inOrder } }];
 }
 
 const OPTIONAL: Readonly<Record<string, readonly Bool[]>> = {
@@ -87,7 +100,12 @@ function nothing(dialect: Dialect): FoundFilter {
 }
 
 /** @param seek a condition that the column's index serves */
-function byColumn(column: string, seek: (selection: Selection) => Bool, test: Bool, dialect: Dialect): FoundFilter {
+function byColumn(
+  column: string,
+  seek: (selection: Selection) => Bool,
+  test: Bool,
+  dialect: Dialect,
+): FoundFilter & { readonly own: OwnColumn } {
   const condition = (selection: Selection) =>
     and([seek(selection), within(selection.view.ranges, sql.ref("uid"), dialect), ...live(advisories)]);
   return {

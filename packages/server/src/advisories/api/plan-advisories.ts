@@ -17,8 +17,12 @@ import type { CountedFilter } from "./kind-filters.ts";
 const MANY = 5_000;
 /** A filter that finds no more rows than this leads; the remaining filters are not counted. */
 const FEW = 200;
-/** The index that covers all columns that filters test. */
+/** The index that covers most columns that filters test. */
 const INDEX = "advisory_facts";
+/** The index that covers the artifact's name and all columns that filters by kinds and people test. */
+const NAMES = "advisory_by_artifact_name";
+/** Indexes of columns that `INDEX` also covers. */
+const COVERED: ReadonlySet<string> = new Set([NAMES, "advisory_by_component_name"]);
 
 export interface AdvisoryFilters {
   readonly counted: readonly CountedFilter[];
@@ -42,6 +46,8 @@ interface Planning {
   readonly db: ReadDb;
   /** Rows that are counted one by one at most. */
   readonly many: number;
+  /** Whether `NAMES` covers all filters if it covers one of those that have indexes of their own. */
+  readonly coversNames: boolean;
 }
 
 /** @param many for tests: rows that are counted one by one at most */
@@ -52,21 +58,23 @@ export async function planAdvisories(
   many: number = MANY,
 ): Promise<Plan> {
   const { view } = selection;
-  const planning = { selection, db, many };
+  const planning = { selection, db, many, coversNames: found.length === 1 };
   const tests = [...counted, ...found].map(({ test }) => test);
   // Uids that the hierarchy filter names, or the children of a group if nothing else finds the rows.
-  const own = view.conditions.map(({ test }) => test);
-  if (uid !== undefined) return testedPlan(undefined, [...own, ...tests, sql<boolean>`uid = ${uid}`], planning);
+  const named = view.conditions.map(({ test }) => test);
+  if (uid !== undefined) return testedPlan(undefined, [...named, ...tests, sql<boolean>`uid = ${uid}`], planning);
   const [only] = counted;
   if (only !== undefined && tests.length === 1 && view.counted !== undefined) return countedPlan(only, view.counted, planning);
   const lead = await leadOf({ counted, found }, planning);
-  if (lead === undefined) return scannedPlan([...view.conditions, ...tests.map(same)], planning);
+  if (lead === undefined)
+    return orderedPlan(found, [...named, ...tests], planning) ?? scannedPlan([...view.conditions, ...tests.map(same)], planning);
   const others = tests.filter((test) => test !== lead.condition.test);
-  if (others.length > 0 || own.length > 0) return testedPlan(lead, [...own, ...others], planning);
+  if (others.length > 0 || named.length > 0) return testedPlan(lead, [...named, ...others], planning);
   // The filter's own index covers the condition, and holds the rows of one value in the order of their uids.
-  const conditions = [lead.own === undefined ? lead.condition : same(lead.own.condition(selection))];
-  const index = lead.own?.index ?? INDEX;
-  return { view: { ...view, conditions, isWithinRanges: true, index }, count: { total: lead.size, rootRows: 0 } };
+  const isIndexed = lead.own?.inOrder !== undefined && selection.order.column === "uid" && view.ranges.length === 1;
+  const own = lead.own && same((isIndexed ? lead.own.inOrder : undefined) ?? lead.own.condition(selection));
+  const whole = { ...view, conditions: [own ?? lead.condition], isWithinRanges: !isIndexed, index: lead.own?.index ?? INDEX };
+  return { view: whole, count: { total: lead.size, rootRows: 0 }, isIndexed };
 }
 
 /** Plan for a single filter that is counted in advance. */
@@ -84,12 +92,33 @@ async function countedPlan(
   return { view: { ...view, conditions, isWithinRanges: isFound, index: INDEX }, count };
 }
 
-/** Counts the rows of the lead that meet all tests; without a lead, the rows of the ranges that do. */
-async function testedPlan(lead: Lead | undefined, tests: readonly RawBuilder<boolean>[], { selection, db }: Planning): Promise<Plan> {
-  const conditions = [...(lead === undefined ? [] : [lead.condition]), ...tests.map(same)];
-  const view = { ...selection.view, conditions, isWithinRanges: lead !== undefined, index: INDEX };
-  const count = await countAll({ ...selection, view }, db);
-  return { view, count: { ...count, ...(lead !== undefined && { effort: lead.size }) } };
+/** Tests the rows of the lead once, for the page and the total; without a lead, the rows of the ranges, which are few. */
+function testedPlan(lead: Lead | undefined, tests: readonly RawBuilder<boolean>[], { selection, coversNames }: Planning): Plan {
+  const names = coversNames && lead?.own?.index === NAMES ? same(lead.own.condition(selection)) : undefined;
+  const leading = names ?? lead?.condition;
+  const conditions = [...(leading === undefined ? [] : [leading]), ...tests.map(same)];
+  const index = names === undefined ? INDEX : NAMES;
+  return { view: { ...selection.view, conditions, isWithinRanges: lead !== undefined, index }, count: undefined };
+}
+
+/**
+ * Plan if each filter finds many rows, and one of them finds the rows of one value: the value's part of its index is in the order of the
+ * list. Undefined if there is none, or if testing the others by `INDEX` is faster.
+ */
+function orderedPlan(
+  found: readonly FoundFilter[],
+  tests: readonly RawBuilder<boolean>[],
+  { selection, coversNames }: Planning,
+): Plan | undefined {
+  const { order, view } = selection;
+  // The hierarchy filter may hold few rows.
+  if (order.column !== "uid" || view.counted === undefined) return undefined;
+  const isFast = (index: string) => tests.length === 1 || !COVERED.has(index) || (index === NAMES && coversNames);
+  const filter = found.find(({ own }) => own?.inOrder !== undefined && isFast(own.index));
+  if (filter?.own?.inOrder === undefined) return undefined;
+  const { index, inOrder } = filter.own;
+  const conditions = [inOrder, ...tests.filter((test) => test !== filter.test)].map(same);
+  return { view: { ...view, conditions, index }, count: { total: undefined, rootRows: 0 } };
 }
 
 /** Plan if each filter finds many rows. They are counted if the ranges, or the hierarchy filter, hold few enough rows. */

@@ -29,9 +29,9 @@ interface AdvisoryDescription {
 export async function readDescriptions(all: Iterable<History>, db: ReadDb): Promise<(histories: Iterable<History>) => string> {
   const descriptions = new Map<ReportedAdvisory, AdvisoryDescription>();
   const parse = createArrayParser();
-  for await (const [chunk, rows] of readAhead(chunkByUid(advisoriesOf(all)), (chunk) => readAliases(chunk, db), db)) {
-    const aliases = aliasesOf(rows, parse);
-    for (const advisory of chunk) descriptions.set(advisory, describe(advisory.advisory_id, aliases.get(advisory.uid) ?? []));
+  for await (const [chunk, lines] of readAhead(chunkByUid(advisoriesOf(all)), (chunk) => readAliasLines(chunk, db), db)) {
+    const aliases = aliasesOf(chunk.length, lines, parse);
+    for (const [index, advisory] of chunk.entries()) descriptions.set(advisory, describe(advisory.advisory_id, aliases[index] ?? []));
   }
   return (histories) => {
     const byId = new Map<string, AdvisoryDescription>();
@@ -61,28 +61,27 @@ function chunkByUid(advisories: readonly ReportedAdvisory[]): ReportedAdvisory[]
   return chunks;
 }
 
-interface AliasRow {
-  readonly uid: string;
-  readonly alias: string;
-  readonly severities: string | null;
+/** Neither names nor JSON contain control characters. */
+const SEPARATOR = "\n";
+
+/**
+ * Index, alias and severities of all aliases of the advisories, in lines of one string, which is several times as fast as one row per
+ * alias.
+ */
+async function readAliasLines(advisories: readonly ReportedAdvisory[], db: ReadDb): Promise<readonly string[]> {
+  const indexed = advisories.map(({ uid }, index) => ({ uid, index })).sort((a, b) => (a.uid < b.uid ? -1 : 1));
+  const wanted = db.dialect.rowsOf(indexed, { uid: "text", index: "bigint" });
+  const line = sql`cast(v."index" as text) || ${SEPARATOR} || l.alias || ${SEPARATOR} || coalesce(u.severities, '[]')`;
+  const { rows } = await sql<{ lines: string | null }>`select string_agg(${line}, ${SEPARATOR}) as lines from ${wanted} as v
+    join advisory_alias as l on l.advisory_uid = v.uid left join vulnerability as u on u.id = l.alias`.execute(db);
+  return rows[0]?.lines?.split(SEPARATOR) ?? [];
 }
 
-async function readAliases(advisories: readonly ReportedAdvisory[], db: ReadDb): Promise<readonly AliasRow[]> {
-  const uids = db.dialect.valuesOf(advisories.map(({ uid }) => uid).sort());
-  const { rows } = await sql<AliasRow>`select l.advisory_uid as uid, l.alias, u.severities from ${uids} as v
-    join advisory_alias as l on l.advisory_uid = v.value left join vulnerability as u on u.id = l.alias`.execute(db);
-  return rows;
-}
-
-/** By uid of the advisory. */
-function aliasesOf(rows: readonly AliasRow[], parse: (json: string) => readonly string[]): ReadonlyMap<string, DescribedAlias[]> {
-  const aliases = new Map<string, DescribedAlias[]>();
-  for (const { uid, alias, severities } of rows) {
-    const one = { name: alias, severities: parse(severities ?? "[]") };
-    const ofAdvisory = aliases.get(uid);
-    if (ofAdvisory === undefined) aliases.set(uid, [one]);
-    else ofAdvisory.push(one);
-  }
+/** By index of the advisory. @param lines three for each alias */
+function aliasesOf(advisories: number, lines: readonly string[], parse: (json: string) => readonly string[]): readonly DescribedAlias[][] {
+  const aliases = Array.from({ length: advisories }, (): DescribedAlias[] => []);
+  for (let i = 0; i + 2 < lines.length; i += 3)
+    aliases[Number(lines[i])]?.push({ name: lines[i + 1] as string, severities: parse(lines[i + 2] as string) });
   return aliases;
 }
 
