@@ -28,11 +28,7 @@ const REFUSED_EVERY = 100;
 const DAYS = 30;
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** The first is by far the most frequent. */
-export const ACTIONS = [
-  "platform.iam.v2.GroupsService/CreateGroup",
-  "platform.registry.v2.TagsService/CreateTag",
-  "platform.oidc.v1.SecurityTokenService/Exchange",
-];
+export const ACTIONS = ["platform.iam.v2.GroupsService/CreateGroup", "platform.registry.v2.TagsService/CreateTag"];
 const RARE_ACTION_EVERY = 20;
 
 export function openEntries(store: StoreName, entries: number): Promise<Filled<AuditContents>> {
@@ -60,7 +56,7 @@ async function fill(target: Target, entries: number): Promise<AuditContents> {
       const isRefused = i % REFUSED_EVERY === 0;
       const content = contentOf({
         now: new Date(begin + (i / entries) * DAYS * DAY_MS),
-        action: ACTIONS[i % RARE_ACTION_EVERY === 0 ? 1 + (i % 2) : 0] ?? "",
+        action: ACTIONS[i % RARE_ACTION_EVERY === 0 ? 1 : 0] ?? "",
         actor: actors[(i * 7919) % ACTORS] ?? "",
         remoteAddress: `10.0.0.${i % 250}`,
         protocol: "rest",

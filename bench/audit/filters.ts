@@ -29,7 +29,7 @@ export function measuredLists({ organization, entries, actors, targets, groups }
     "below a group": below(),
     "of a frequent action": all([`&action=${ACTIONS[0]}`]),
     "of a rare action": all([`&action=${ACTIONS[1]}`]),
-    "of a service": all(["&action=platform.oidc.*"]),
+    "of a service": all(["&action=platform.registry.*"]),
     refusals: all(["&refused=true"]),
     "with a rare outcome": all(["&outcome=PERMISSION_DENIED"]),
     "with the usual outcome": all(["&outcome=OK"]),
@@ -40,7 +40,7 @@ export function measuredLists({ organization, entries, actors, targets, groups }
     "of an actor about a target": all(ofActors.map((actor, i) => `${actor}&target=${targets[i % targets.length]}`)),
     "of an actor on a day": all(ofActors.map((actor, i) => `${actor}${days[i % days.length]}`)),
     "of a frequent action below a group": below(`&action=${ACTIONS[0]}`),
-    "of a service on a day": all(days, "&action=platform.oidc.*"),
+    "of a service on a day": all(days, "&action=platform.registry.*"),
     // Of 100 entries one is a refusal, and of 250 one is from the same address.
     "refusals from an address": all(addresses(50), "&refused=true"),
     "of an unknown actor": none(all([`&actor=${organization}/${UNKNOWN}`])),

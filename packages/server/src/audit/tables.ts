@@ -62,7 +62,7 @@ export interface AuditPostingTable {
   /** A hash of the chain, the kind of the property, and its value. */
   term: number;
   block: number;
-  /** Indexes in the block in ascending order, separated by commas; `*` for all. */
+  /** See `auditing/chain/posting-text.ts`. */
   entries: string;
 }
 

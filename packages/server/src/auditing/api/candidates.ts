@@ -143,7 +143,7 @@ async function createNarrowing(
     let indexes = all ?? Array.from({ length: Math.max(0, to - from + 1) }, (_, at) => from + at);
     const inside = within.get(id);
     if (inside !== undefined) indexes = indexes.filter((index) => inside.has(index));
-    for (const some of found) if (some !== undefined && indexes.length > 0) indexes = among(indexes, some, count);
+    for (const some of found) if (some !== undefined && indexes.length > 0) indexes = among(indexes, some);
     return range.isDescending ? indexes.reverse() : indexes;
   };
 }

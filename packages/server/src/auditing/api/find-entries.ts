@@ -2,7 +2,7 @@
 import { type EntryHead, parseHead } from "../../audit/audit-entry.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { isAtOrBelow } from "../../lib/uid.ts";
-import { type ChainEntry, readLocated } from "../chain/block.ts";
+import { type ChainEntry, countReads, readLocated } from "../chain/block.ts";
 import { keyOf, type Property, prefixesOf, REFUSED, requestTerm, targetTerm, termOf } from "../chain/terms.ts";
 import { type Batch, candidateBatches } from "./candidates.ts";
 import type { Condition } from "./postings.ts";
@@ -41,14 +41,17 @@ export interface FoundEntries {
 
 /** Entries that are read for one page if the index has more than the filters match, and blocks whose postings are compared. */
 const MAX_ENTRIES = 1000;
+/** Entries far from each other are read one by one, which takes this much longer. */
+const ENTRIES_PER_READ_OF_BLOCK = 4;
 const MAX_BLOCKS = 1000;
 const ENTRIES_PER_READ = 250;
+const MIN_ENTRIES_PER_READ = 8;
 
 export async function findEntries(db: ReadDb, filter: EntryFilter, window: Window): Promise<FoundEntries> {
   const { limit, isDescending, after } = window;
   const { organization, since, until } = filter;
   const found: ChainEntry[] = [];
-  const scanned = { entries: 0, blocks: 0 };
+  const scanned = { entries: 0, cost: 0, blocks: 0 };
   const range = { organization, since, until, after, isDescending };
   for await (const batch of candidateBatches(db, conditionsOf(filter), range)) {
     const end = await addMatches(db, batch, { filter, limit, found, scanned });
@@ -64,23 +67,29 @@ interface Search {
   readonly filter: EntryFilter;
   readonly limit: number;
   readonly found: ChainEntry[];
-  readonly scanned: { entries: number };
+  readonly scanned: { entries: number; cost: number };
 }
 
 /** @returns the number of the last entry that was read, if there may be no more for this page */
 async function addMatches(db: ReadDb, { locations }: Batch, search: Search): Promise<number | undefined> {
   const { filter, limit, found, scanned } = search;
-  // At first as many as a page needs: usually all of them match.
-  let size = limit + 1;
   for (let start = 0; start < locations.length && found.length <= limit; ) {
-    const entries = await readLocated(db, locations.slice(start, start + size));
+    const size = readSize(limit + 1 - found.length, found.length, scanned.entries);
+    const some = locations.slice(start, start + size);
+    const entries = await readLocated(db, some);
     for (const entry of entries) if (found.length <= limit && matches(entry, filter)) found.push(entry);
     start += size;
-    scanned.entries += size;
-    size = ENTRIES_PER_READ;
-    if (scanned.entries >= MAX_ENTRIES && found.length <= limit) return entries.at(-1)?.number;
+    scanned.entries += entries.length;
+    scanned.cost += entries.length + (ENTRIES_PER_READ_OF_BLOCK - 1) * countReads(some);
+    if (scanned.cost >= MAX_ENTRIES && found.length <= limit) return entries.at(-1)?.number;
   }
   return undefined;
+}
+
+/** As many as the page still needs: at first all of them are expected to match, and later as many as before. */
+function readSize(needed: number, found: number, scanned: number): number {
+  const expected = scanned === 0 ? needed : (needed * scanned) / Math.max(1, found);
+  return Math.min(Math.max(Math.ceil(expected), MIN_ENTRIES_PER_READ), ENTRIES_PER_READ);
 }
 
 /** The conditions that the index knows. */

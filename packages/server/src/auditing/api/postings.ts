@@ -1,5 +1,6 @@
 /** Reads the postings of a condition: which entries of which blocks meet it. They are parsed only where a page needs them. */
 import type { ReadDb } from "../../db/store.ts";
+import { indexesOfText, membershipOfText } from "../chain/posting-text.ts";
 import { findIndexed, type IndexedTerm } from "./segment-search.ts";
 
 /** An entry meets a condition if it has one of the terms, either of a posting or of the index of targets and requests. */
@@ -25,9 +26,6 @@ export interface FoundPostings {
   /** The last block that was looked at, in the order of the range; undefined for all of the range. */
   readonly horizon: number | undefined;
 }
-
-/** Fewer indexes than these are looked for in the text of a posting, which is faster than parsing it. */
-const MAX_SEARCHED_INDEXES = 16;
 
 /**
  * Several sources end at different blocks: only what all of them have looked at counts.
@@ -121,24 +119,17 @@ export function unionOf(postings: readonly Posting[], count: number): number[] {
 }
 
 /** Those of the indexes that one of the postings has. */
-export function among(indexes: readonly number[], postings: readonly Posting[], count: number): number[] {
-  const tests = postings.map((posting) => membership(posting, indexes.length, count));
+export function among(indexes: readonly number[], postings: readonly Posting[]): number[] {
+  const tests = postings.map((posting) => membership(posting, indexes.length));
   return indexes.filter((index) => tests.some((has) => has(index)));
 }
 
-function membership(posting: Posting, searches: number, count: number): (index: number) => boolean {
-  const { entries } = posting;
-  if (entries === "*") return () => true;
-  if (typeof entries === "string" && searches <= MAX_SEARCHED_INDEXES) {
-    const text = `,${entries},`;
-    return (index) => text.includes(`,${index},`);
-  }
-  const indexes = new Set(indexesOf(posting, count));
+function membership({ entries }: Posting, searches: number): (index: number) => boolean {
+  if (typeof entries === "string") return membershipOfText(entries, searches);
+  const indexes = new Set(entries);
   return (index) => indexes.has(index);
 }
 
 function indexesOf({ entries }: Posting, count: number): number[] {
-  if (entries === "*") return Array.from({ length: count }, (_, index) => index);
-  const indexes = typeof entries === "string" ? entries.split(",").map(Number) : entries;
-  return indexes.filter((index) => index >= 0 && index < count);
+  return typeof entries === "string" ? indexesOfText(entries, count) : entries.filter((index) => index < count);
 }

@@ -4,6 +4,7 @@ import type { AuditBlockTable, AuditChainTable, AuditPostingTable } from "../../
 import { numberBytes } from "./block.ts";
 import { hashOf, hashText, rawHash } from "./hash.ts";
 import type { NewEntry } from "./new-entries.ts";
+import { postingText } from "./posting-text.ts";
 import { keysOf, requestTerm, targetTerm, termOf } from "./terms.ts";
 
 type Chain = Pick<AuditChainTable, "org_uid" | "number" | "hash">;
@@ -66,9 +67,6 @@ export class BlockBuilder {
       byTerm.set(term, others === undefined ? indexes : [...new Set([...others, ...indexes])].toSorted((a, b) => a - b));
     }
     const { length } = this.#seqs;
-    return [...byTerm].map(([term, indexes]) => ({
-      ...{ term, block: this.#id },
-      entries: indexes.length === length ? "*" : indexes.join(","),
-    }));
+    return [...byTerm].map(([term, indexes]) => ({ term, block: this.#id, entries: postingText(indexes, length) }));
   }
 }

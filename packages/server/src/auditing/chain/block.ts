@@ -87,6 +87,11 @@ function runsOf(locations: readonly Location[]): { runs: Run[]; indexes: number[
   return { runs, indexes };
 }
 
+/** Reads of blocks that `readLocated` makes. */
+export function countReads(locations: readonly Location[]): number {
+  return runsOf(locations).runs.length;
+}
+
 interface RunRow {
   readonly run: number;
   readonly org_uid: string;
