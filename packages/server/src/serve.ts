@@ -13,6 +13,8 @@ import { welcome } from "./welcome.ts";
 const DRAIN_MS = 9_000;
 /** Time for the last spans to reach their collector. */
 const FLUSH_MS = 2_000;
+/** The first work of the background loops is over by then. */
+const RELEASE_AFTER_MS = 500;
 
 /** Resolves when the server is ready; the process then lives until SIGTERM or SIGINT, or until its supervisor stops it. */
 export async function serve(config: Config): Promise<void> {
@@ -32,6 +34,7 @@ export async function serve(config: Config): Promise<void> {
   };
   process.on("SIGTERM", stop).on("SIGINT", stop);
   process.stdout.write(welcome(config, app.signInLink));
+  releaseStartMemory();
 }
 
 interface Parts {
@@ -48,6 +51,15 @@ async function serveSupervised({ number, reportReady }: Supervised, config: Conf
     stop: (signal) => void shutDown({ app, tracing }, stopOf(signal, config), log),
     scrape: async () => (await metrics?.scrape()) ?? "",
   });
+  releaseStartMemory();
+}
+
+/**
+ * A start leaves 15 MB of garbage, which V8 would keep for later. Giving it back takes a tenth of a second of CPU time, so
+ * it waits until the server is ready. Only the built program gives Node the flag that allows it.
+ */
+function releaseStartMemory(): void {
+  setTimeout(() => void globalThis.gc?.({ type: "major", flavor: "last-resort" }), RELEASE_AFTER_MS).unref();
 }
 
 async function createMetricsOf(process: number): Promise<Metrics> {

@@ -7,8 +7,6 @@ export type YamlDocument =
   /** `line` is 0 if the library does not say. */
   | { readonly line: number; readonly reason: string };
 
-/** Memory for each byte of YAML, in bytes, in the worst case. */
-export const YAML_MEMORY_FACTOR = 370;
 /** Aliases that are resolved: each can stand for a large document. */
 const MAX_ALIASES = 100;
 

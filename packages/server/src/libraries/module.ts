@@ -2,13 +2,11 @@
 import type { RequiredTerms } from "../api/call/required-terms.ts";
 import type { Platform, Served } from "../api/module.ts";
 import { createBlobRemoval } from "../blobs/removal.ts";
+import { loadOnFirstRequest } from "../http/lazy-handler.ts";
 import type { Iam } from "../iam/iam.ts";
 import { artifactsService } from "./api/artifacts.ts";
 import { libraryArtifactsService } from "./api/library-artifacts.ts";
 import { pythonProjectsService } from "./api/python-projects.ts";
-import { createLibrariesHandler } from "./http/libraries-handler.ts";
-import { serveJava } from "./java/http/java-protocol.ts";
-import { servePython } from "./python/http/python-protocol.ts";
 import { createStaging } from "./stage.ts";
 import { artifactsServiceV1 } from "./v1/artifacts.ts";
 
@@ -20,18 +18,22 @@ export function startLibraries(platform: Platform, iam: Iam, settings: LibrarySe
   const { store, blobs, names, clock, memory, limits, frame, parsers } = platform;
   const { blobReferences: references } = platform;
   const staging = createStaging({ blobs, removal: createBlobRemoval({ store, blobs, references }) });
-  const serve = createLibrariesHandler({
-    frame,
-    parts: {
-      ...{ store, blobs, names, clock, memory, staging, parsers, blobReferences: references },
-      requiredTerms: settings.requiredTerms,
-      transferIdleMs: limits.transferIdleMs,
-    },
-    authenticator: iam.contentLogin,
-    protocols: new Map([
+  const parts = {
+    ...{ store, blobs, names, clock, memory, staging, parsers, blobReferences: references },
+    requiredTerms: settings.requiredTerms,
+    transferIdleMs: limits.transferIdleMs,
+  };
+  const serve = loadOnFirstRequest(async () => {
+    const [{ createLibrariesHandler }, { servePython }, { serveJava }] = await Promise.all([
+      import("./http/libraries-handler.ts"),
+      import("./python/http/python-protocol.ts"),
+      import("./java/http/java-protocol.ts"),
+    ]);
+    const protocols = new Map([
       ["python", servePython],
       ["java", serveJava],
-    ]),
+    ]);
+    return createLibrariesHandler({ frame, parts, authenticator: iam.contentLogin, protocols });
   });
   const artifacts = artifactsService(platform);
   return {

@@ -6,11 +6,11 @@
  * contact its own host. The client uses no proxies from the environment and decompresses nothing. It follows redirects
  * only on request, and checks every hop like the first one. The size and the total time of a response are limited.
  */
-import { Agent, type Dispatcher, request as send } from "undici";
+import type { Dispatcher } from "undici";
 import { parseBoundedJson } from "../lib/strict-json.ts";
 import { noTracer, type Tracer } from "../lib/tracer.ts";
 import { createAddressPolicy } from "./address.ts";
-import { createConnector } from "./connector.ts";
+import type { Agent } from "./agent.ts";
 import { OutboundError } from "./error.ts";
 import type { Resolve } from "./name-lookup.ts";
 
@@ -71,31 +71,38 @@ export interface OutboundOptions {
 }
 
 const TIMEOUT_MS = 10_000;
+const MAX_CONNECTIONS = 8;
 const MAX_BYTES = 1024 * 1024;
 const MAX_URL_LENGTH = 2048;
-const MAX_HEADER_BYTES = 16 * 1024;
 /** Time limit for the rest of an ignored body. */
 const DUMP_TIMEOUT_MS = 1000;
 
 export function createOutboundClient(options: OutboundOptions): OutboundClient {
   const { tracer = noTracer } = options;
-  const connect = createConnector(createAddressPolicy(options.allowCidrs), TIMEOUT_MS, options.resolve);
-  const agent = new Agent({
-    connect,
-    connections: options.maxConnections ?? 8,
-    pipelining: 1,
-    keepAliveTimeout: 4000,
-    maxHeaderSize: MAX_HEADER_BYTES,
-  });
-  const hasRanges = options.allowCidrs.length > 0;
+  const policy = createAddressPolicy(options.allowCidrs);
+  const { maxConnections = MAX_CONNECTIONS, resolve } = options;
+  let agent: Promise<Agent> | undefined;
+  // The library takes a tenth of the memory of a server, so it is loaded with the first request.
+  const loadAgent = async () => (await import("./agent.ts")).createAgent({ policy, timeoutMs: TIMEOUT_MS, maxConnections, resolve });
+  const allowsHttp = options.allowCidrs.length > 0;
+  const send = async (wanted: OutboundRequest, signal: AbortSignal): Promise<OutboundResponse> => {
+    agent ??= loadAgent();
+    return follow(await agent, { wanted, allowsHttp, signal });
+  };
   const request = (wanted: OutboundRequest): Promise<OutboundResponse> =>
-    traced(tracer, wanted, (request) => withinTime(request, (signal) => follow(agent, { wanted: request, allowsHttp: hasRanges, signal })));
+    traced(tracer, wanted, (request) => withinTime(request, (signal) => send(request, signal)));
   return {
     request,
     async fetchJson(url, limits) {
       return jsonOf(await request({ ...limits, url, headers: { accept: "application/json" } }), url);
     },
-    [Symbol.asyncDispose]: () => agent.destroy(),
+    async [Symbol.asyncDispose]() {
+      agent ??= Promise.reject(new OutboundError("aborted", "the client is closed"));
+      await agent.then(
+        (loaded) => loaded.destroy(),
+        () => {},
+      );
+    },
   };
 }
 
@@ -231,7 +238,7 @@ async function dump(body: Dispatcher.ResponseData["body"], maxBytes: number, kee
 async function sendTo(agent: Agent, url: URL, wanted: OutboundRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
   const { method = "GET", headers = {}, body = null } = wanted;
   try {
-    return await send(url, { dispatcher: agent, method, headers: withUserAgent(headers), body, signal });
+    return await agent.send(url, { method, headers: withUserAgent(headers), body, signal });
   } catch (error) {
     throw asOutboundError(error, url);
   }

@@ -8,6 +8,7 @@ import { after, before, describe, test } from "node:test";
 import { builtProgram, removeBuiltProgram, runBuilt, runBuiltProcesses, runScript, startBuilt } from "../harness/built-program.ts";
 import { get, temporaryFolder } from "../harness/holtd.ts";
 import { pushAndRead } from "../harness/push-and-read.ts";
+import { until } from "../harness/wait.ts";
 
 /** Path → digest of each file. */
 async function digestsOf(folder: string): Promise<Record<string, string>> {
@@ -85,6 +86,26 @@ describe("the built program", () => {
     }
     assert.ok(sources.has("packages/server/src/serve.ts") && sources.has("packages/cli/src/main.ts"));
     for (const source of sources) assert.doesNotMatch(source, /^(\/|\.\.)/);
+  });
+
+  test("no chunk of the server has characters beyond Latin-1, which would double the memory of its source", async () => {
+    const lib = join(dist, "lib");
+    for (const name of (await readdir(lib)).filter((file) => file.endsWith(".js"))) {
+      const { sources } = JSON.parse(await readFile(join(lib, `${name}.map`), "utf8")) as { sources: string[] };
+      if (!sources.some((source) => source.startsWith("packages/server/src/"))) continue;
+      const [wide] = /.{0,40}[^\0-\xff].{0,20}/.exec(await readFile(join(lib, name), "utf8")) ?? [];
+      assert.equal(wide, undefined, name);
+    }
+  });
+
+  test("the built server gives the memory of its start back", { skip: process.platform !== "linux" }, async () => {
+    await using folder = await temporaryFolder();
+    await using server = await startBuilt(join(dist, "bin/holtd"), join(folder.path, "data"));
+    const kilobytesOf = (status: string, name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(status)?.[1]);
+    await until(async () => {
+      const status = await readFile(`/proc/${server.pid}/status`, "utf8");
+      return kilobytesOf(status, "VmHWM") - kilobytesOf(status, "VmRSS") > 4_000;
+    });
   });
 
   test("two builds of one commit have the same bytes, wherever they are", async () => {

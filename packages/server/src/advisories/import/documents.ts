@@ -2,35 +2,14 @@
  * Splits a file into documents: JSON, a JSON list of records, JSON lines, or YAML, recognized by the content. Large
  * files of JSON lines are streamed.
  */
-import { parseYaml, YAML_MEMORY_FACTOR } from "../../lib/yaml.ts";
+import { parseYaml } from "../../lib/yaml.ts";
+import type { DocumentLimits } from "./document-limits.ts";
 import { Node } from "./fields.ts";
 
 /** A document, or the reason why it cannot be read. */
 export type FoundDocument =
   | { readonly position: string; readonly value: unknown; readonly pointer: string }
   | { readonly position: string; readonly reason: string };
-
-const MIB = 1024 * 1024;
-
-/** Bytes of one document, which is held in memory. */
-export const MAX_DOCUMENT = 64 * MIB;
-
-export interface DocumentLimits {
-  /** Bytes, at most MAX_DOCUMENT. */
-  readonly document: number;
-  /** Bytes. YAML is slow to parse. Real files have a tenth of the command line's limit. */
-  readonly yaml: number;
-  readonly line: number;
-}
-
-export function documentLimits(document: number): DocumentLimits {
-  return { document, yaml: Math.min(document / 16, 4 * MIB), line: Math.min(document, 16 * MIB) };
-}
-
-/** The heap for reading, in MiB: in the worst case JSON takes 24 times its length. The rest needs 256 MiB. */
-export function heapFor({ document, yaml }: DocumentLimits): number {
-  return Math.ceil(Math.max(document * 24, yaml * YAML_MEMORY_FACTOR) / MIB) + 256;
-}
 
 const NEWLINE = 10;
 

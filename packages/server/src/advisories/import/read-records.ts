@@ -1,6 +1,7 @@
 /** Reads files into records, which is all work before the database. Reports problems and continues. */
 import type { ReadContext } from "./context.ts";
-import { type DocumentLimits, documentsIn, documentsOfLines, type FoundDocument, nodeOf } from "./documents.ts";
+import type { DocumentLimits } from "./document-limits.ts";
+import { documentsIn, documentsOfLines, type FoundDocument, nodeOf } from "./documents.ts";
 import { filesOf } from "./files.ts";
 import { type ImportKind, readDocument } from "./formats.ts";
 import type { ImportFile } from "./import-file.ts";

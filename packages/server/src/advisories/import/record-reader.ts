@@ -1,6 +1,6 @@
 /** Reads the records of an import in a thread and yields them in batches. Memory is limited, whatever the source contains. */
 import { JobThreads } from "../../jobs/job-threads.ts";
-import { documentLimits, heapFor, MAX_DOCUMENT } from "./documents.ts";
+import { documentLimits, heapFor, MAX_DOCUMENT } from "./document-limits.ts";
 import { decodeRecords } from "./encoded-records.ts";
 import type { EncodedBatch, ReadingJob, Taken } from "./reading-protocol.ts";
 import type { Located } from "./record.ts";

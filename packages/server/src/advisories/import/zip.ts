@@ -3,7 +3,7 @@ import { ArchiveError } from "../../archives/limits.ts";
 import type { RandomAccessBytes } from "../../archives/random-access-bytes.ts";
 import { ZipArchive, type ZipEntry } from "../../archives/zip-archive.ts";
 import { recoverZip } from "../../archives/zip-recovery.ts";
-import { MAX_DOCUMENT } from "./documents.ts";
+import { MAX_DOCUMENT } from "./document-limits.ts";
 import { ESCAPING_PATH, type FileContext, IMPORT_LIMITS, type ImportFile, SMALL_FILE } from "./import-file.ts";
 
 /** Names in problems are cut to this length. */

@@ -10,7 +10,7 @@ import { isCleanText } from "../../lib/clean-text.ts";
 import { failedPrecondition, invalidArgument, notFound } from "../../lib/errors.ts";
 import { isInRoot } from "../../lib/uid.ts";
 import type { Grants } from "../grants/grants.ts";
-import { type Logo, logoParser, MAX_LOGO_BYTES } from "../policy/logo.ts";
+import { type Logo, logoParser, MAX_LOGO_BYTES } from "../policy/logo-parser.ts";
 import { logoPath } from "../policy/logo-path.ts";
 import { problemOf } from "../policy/sign-in-policy.ts";
 import type { SignInSettingsTable } from "../tables.ts";

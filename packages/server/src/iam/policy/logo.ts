@@ -3,15 +3,9 @@
  * its own address serves it without scripts.
  */
 import { SaxesParser } from "saxes";
-import { defineParser } from "../../jobs/parsers.ts";
 import { invalidArgument } from "../../lib/errors.ts";
+import { type Logo, MAX_LOGO_BYTES } from "./logo-parser.ts";
 
-export interface Logo {
-  readonly type: "image/png" | "image/svg+xml";
-  readonly bytes: Uint8Array;
-}
-
-export const MAX_LOGO_BYTES = 64 * 1024;
 const MAX_PIXELS = 2048;
 const MAX_ELEMENTS = 2000;
 const MAX_DEPTH = 64;
@@ -37,15 +31,6 @@ export function parseLogo(input: Uint8Array): Logo {
   assertSvg(bytes.toString("utf8"));
   return { type: "image/svg+xml", bytes };
 }
-
-export const logoParser = defineParser<Uint8Array, Logo>({
-  module: new URL("./logo.ts", import.meta.url),
-  name: "parseLogo",
-  pool: "documents",
-  cpuMs: () => 1000,
-  field: "logo",
-  content: "the logo",
-});
 
 /** PNG (third edition) §11.2.1: the first chunk has the size. */
 function assertPng(bytes: Buffer): void {

@@ -8,7 +8,8 @@ import { rootOf } from "../../lib/uid.ts";
 import { findBlob, type RepoBlob } from "../content/blob-file.ts";
 import type { Descriptor, Manifest } from "../content/manifest.ts";
 import { manifestParser } from "../content/manifest-parsers.ts";
-import { type ChartImage, repositoryOf } from "./chart-images.ts";
+import type { ChartImage } from "./chart-images.ts";
+import { repositoryOf } from "./image-repository.ts";
 
 const CONFIG = "application/vnd.cncf.helm.config.v1+json";
 const ARCHIVE = /^application\/(?:vnd\.cncf\.helm\.chart\.content\.v1\.tar\+gzip|tar\+gzip)$/;

@@ -23,7 +23,7 @@ export function page(status: number, title: string, content: Html, { head, organ
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">${head}
-<title>${title}${organization && html` – ${organization.name}`} – Holt</title>
+<title>${title}${organization && html` &ndash; ${organization.name}`} &ndash; Holt</title>
 <link rel="icon" type="image/svg+xml" href="/oauth/icon.svg">
 <link rel="stylesheet" href="/oauth/style.css">
 </head>

@@ -172,7 +172,7 @@ export function tokenPage({ token, expiry, joined, offers }: ShownToken): Page {
 <p>No program waits for your access token, so here it is, good until <time datetime="${time}">${time.slice(0, 16).replace("T", " ")} UTC</time>. Whoever has it can act as you: do not send it to anybody.</p>
 <label for="token">Access token</label>
 <textarea id="token" readonly rows="6" spellcheck="false">${token}</textarea>
-<p class="hint">In a shell: <code>export TOKEN=…</code>, then <code>curl -H "Authorization: Bearer $TOKEN" …</code>. Otherwise close this page, or open Holt.</p>
+<p class="hint">In a shell: <code>export TOKEN=&hellip;</code>, then <code>curl -H "Authorization: Bearer $TOKEN" &hellip;</code>. Otherwise close this page, or open Holt.</p>
 ${ONWARD}
 ${offerForm(offers, " If you need the token, copy it first.")}`,
   );

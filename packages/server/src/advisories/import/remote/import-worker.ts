@@ -1,7 +1,7 @@
 /** Runs imports that wait, one at a time on each server. */
 import { Worker } from "../../../jobs/worker.ts";
 import type { ImportRow } from "./import-row.ts";
-import { type RunOptions, runImport } from "./import-run.ts";
+import type { RunOptions } from "./import-run.ts";
 
 /** How often to look for imports that other servers left behind, and for those that are due at a later time. */
 const POLL_MS = 1000;
@@ -20,6 +20,7 @@ export function startImportWorker(options: RunOptions): Worker<ImportRow> {
       const row = await queue.claim();
       return { claimed: row === undefined ? [] : [row], nextMs: POLL_MS };
     },
-    run: (row, signal) => runImport(row, options, signal),
+    // The libraries of archives are loaded with the first import.
+    run: async (row, signal) => (await import("./import-run.ts")).runImport(row, options, signal),
   });
 }
