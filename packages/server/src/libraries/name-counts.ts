@@ -44,7 +44,7 @@ export async function countNames(db: ReadDb, parts: readonly string[], query: Na
   const { valuesOf, lookUp } = db.dialect;
   const ecosystems = sql.join(query.ecosystems.map((ecosystem) => sql.lit(ecosystem)));
   const states = sql.raw(query.remediated ? "1" : "0, 1");
-  const wanted = sql`${valuesOf(query.groups)} as above cross join ${valuesOf(parts)} as part`;
+  const wanted = sql`${valuesOf(query.groups)} as above cross join ${valuesOf([...new Set(parts)])} as part`;
   const isWanted = sql<boolean>`c.group_uid = above.value and c.gram = part.value and c.ecosystem in (${ecosystems}) and c.remediated in (${states})`;
   const found = lookUp(sql`c.gram as gram, c.below as below, c.direct as direct`, wanted, sql`library_name_count as c`, isWanted);
   const { rows } = await sql<ResourceCount & { gram: string }>`select gram, cast(sum(below) as bigint) as below,
