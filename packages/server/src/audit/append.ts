@@ -9,9 +9,37 @@ const INSERT = {
   postgres: "insert into audit_entry (content) values ($1)",
 };
 
-export async function appendAudit(db: WriteDb, facts: AuditFacts): Promise<void> {
+export function appendAudit(db: WriteDb, facts: AuditFacts): Promise<void> {
+  return insertContent(db, contentOf(facts));
+}
+
+async function insertContent(db: WriteDb, content: string): Promise<void> {
   // Compiling the statement would cost as much as running it.
-  await db.getExecutor().executeQuery(CompiledQuery.raw(INSERT[db.dialect.name], [contentOf(facts)]));
+  await db.getExecutor().executeQuery(CompiledQuery.raw(INSERT[db.dialect.name], [content]));
+}
+
+/** Lets an entry wait for `executeWithWaiting` or `appendWaiting`, because each statement of PostgreSQL is a round trip. */
+export function deferAudit(db: WriteDb, facts: AuditFacts): void {
+  db.audit.waiting = contentOf(facts);
+}
+
+/** Appends the entry that waits, if there is one. */
+export async function appendWaiting(db: WriteDb): Promise<void> {
+  const { waiting } = db.audit;
+  delete db.audit.waiting;
+  if (waiting !== undefined) await insertContent(db, waiting);
+}
+
+/** Runs an insert, on PostgreSQL together with the insert of the entry that waits. */
+export async function executeWithWaiting(db: WriteDb, insert: CompiledQuery): Promise<void> {
+  const { waiting } = db.audit;
+  if (waiting === undefined || db.dialect.isInProcess) {
+    await db.getExecutor().executeQuery(insert);
+    return;
+  }
+  delete db.audit.waiting;
+  const entry = `insert into audit_entry (content) values (${db.dialect.placeholder(insert.parameters.length + 1)})`;
+  await db.getExecutor().executeQuery(CompiledQuery.raw(`with inserted as (${insert.sql}) ${entry}`, [...insert.parameters, waiting]));
 }
 
 /** The facts of a change that is not a call, without the fields that its transaction has noted. */

@@ -24,6 +24,8 @@ export interface AuditNotes {
   isCovered: boolean;
   /** Uid of the identity that a call without a principal has authenticated. */
   actor?: string;
+  /** Content of an entry that waits for a statement that takes it along. */
+  waiting?: string;
   readonly changes: ResourceChange[];
 }
 

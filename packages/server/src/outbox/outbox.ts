@@ -4,6 +4,7 @@ import { type DescMessage, type DescMethodUnary, isMessage, type Message, toJson
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import type { Insertable } from "kysely";
 import type { Actor } from "../access/principal.ts";
+import { executeWithWaiting } from "../audit/append.ts";
 import type { WriteDb } from "../db/store.ts";
 import { redacted } from "../lib/redact.ts";
 import { type VendorProfile, wireName } from "../lib/vendor-profile.ts";
@@ -45,21 +46,19 @@ export async function appendEvent(db: WriteDb, call: EventedCall, names: EventNa
   const body = isEmpty ? call.request : call.response;
   const schema = isEmpty ? call.method.input : call.method.output;
   const { subject, group, extensions = {} } = subjectOf(body, subjects);
-  await db
-    .insertInto("outbox")
-    .values({
-      id: randomUUID(),
-      type: `${profile.eventPrefix}.${call.type}`,
-      source: baseUrl + sourcePath(call.path, call.alias),
-      subject,
-      group_uid: group,
-      time: call.now.toISOString(),
-      audience: call.audience,
-      body_type: wireName(profile, schema.typeName, call.alias),
-      extensions: JSON.stringify(extensions),
-      data: `{${actorOf(call, group)}"body":${bodyText(schema, body)}}`,
-    })
-    .execute();
+  const insert = db.insertInto("outbox").values({
+    id: randomUUID(),
+    type: `${profile.eventPrefix}.${call.type}`,
+    source: baseUrl + sourcePath(call.path, call.alias),
+    subject,
+    group_uid: group,
+    time: call.now.toISOString(),
+    audience: call.audience,
+    body_type: wireName(profile, schema.typeName, call.alias),
+    extensions: JSON.stringify(extensions),
+    data: `{${actorOf(call, group)}"body":${bodyText(schema, body)}}`,
+  });
+  await executeWithWaiting(db, insert.compile());
   db.afterCommit(onAppend);
   await auditEvents(db, [{ type: call.type, subject, group, actor: call.actor, now: call.now, body: () => bodyText(schema, body) }]);
 }

@@ -2,7 +2,7 @@
 import { isMessage, type Message, toJsonString } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { actorFromPrincipal } from "../../access/actor.ts";
-import { appendAudit } from "../../audit/append.ts";
+import { deferAudit } from "../../audit/append.ts";
 import type { AuditFacts } from "../../audit/audit-entry.ts";
 import { type AuditRecorder, isRefusal, refusalOf } from "../../audit/audit-recorder.ts";
 import type { HoltError } from "../../lib/errors.ts";
@@ -36,14 +36,14 @@ export interface EndedCall {
   readonly request: Message | undefined;
 }
 
-/** Appends the entry of a write to its transaction. */
-export function appendCallAudit(call: WriteCall, request: Message, reply: Reply, subjects: EventSubjects): Promise<void> {
+/** Lets the entry of a write wait in its transaction. */
+export function deferCallAudit(call: WriteCall, request: Message, reply: Reply, subjects: EventSubjects): void {
   const { operation, db, now } = call;
   const { subject, group } = subjectOfCall(call, request, reply, subjects);
   const { changes } = db.audit;
   const facts = factsOf({ operation, metadata: call.metadata, caller: call }, subject, group);
   const asked = changes.length > 0 ? undefined : toJsonString(operation.method.input, redacted(operation.method.input, request));
-  return appendAudit(db, { ...facts, actor: facts.actor || (db.audit.actor ?? ""), changes, request: asked, outcome: "OK", now });
+  deferAudit(db, { ...facts, actor: facts.actor || (db.audit.actor ?? ""), changes, request: asked, outcome: "OK", now });
 }
 
 /** Calls that authenticate the caller themselves, such as the token exchange, issue or refuse tokens: all their failures count. */

@@ -4,6 +4,7 @@
  */
 import type { Message } from "@bufbuild/protobuf";
 import { actorFromPrincipal } from "../../access/actor.ts";
+import { appendWaiting } from "../../audit/append.ts";
 import type { Store } from "../../db/store.ts";
 import type { DiskSpace } from "../../jobs/disk-space.ts";
 import type { ConcurrencyLimit } from "../../jobs/limit.ts";
@@ -12,7 +13,7 @@ import { codeName, HoltError, internal, unimplemented } from "../../lib/errors.t
 import type { Log } from "../../lib/log.ts";
 import { type Attributes, noTracer, type Tracer } from "../../lib/tracer.ts";
 import { appendEvent, type EventNames } from "../../outbox/outbox.ts";
-import { appendCallAudit, type CallAudit, recordFailure, recordRead } from "./audit-call.ts";
+import { type CallAudit, deferCallAudit, recordFailure, recordRead } from "./audit-call.ts";
 import { type Authenticator, authenticate, type Caller } from "./authenticate.ts";
 import { authorize } from "./authorize.ts";
 import { type Call, type CallMetadata, type MessageSource, messageOf, type Reply, type WriteCall } from "./call.ts";
@@ -201,8 +202,9 @@ function write(
     db.audit.isCovered = true;
     const reply = await handle(call);
     if (call.changed) {
+      deferCallAudit(call, request, reply, names.subjects);
       await appendEventOf(call, request, reply, names);
-      await appendCallAudit(call, request, reply, names.subjects);
+      await appendWaiting(db);
     }
     return reply;
   });
