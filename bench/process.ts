@@ -58,7 +58,7 @@ export async function startHolt(
 }
 
 /** Node options of the server: those of `npm start`, unless BENCH_NODE_OPTIONS replaces them, for instance with --cpu-prof. */
-function nodeOptions(): string[] {
+export function nodeOptions(): string[] {
   return (process.env.BENCH_NODE_OPTIONS ?? packageJson.scripts.start).split(" ").filter((option) => option.startsWith("--"));
 }
 

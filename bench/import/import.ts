@@ -5,6 +5,7 @@ import { mkdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { folder, type StoreName } from "../data/stores.ts";
+import { nodeOptions } from "../process.ts";
 import { type Line, short } from "../report.ts";
 import { writeRecords } from "./records.ts";
 import { emptyTarget } from "./target.ts";
@@ -37,7 +38,7 @@ export async function importAdvisories(store: StoreName): Promise<Line[]> {
 /** Run time of the command in seconds, including the start of the process. */
 async function secondsOf(args: readonly string[], env: Readonly<Record<string, string>>): Promise<number> {
   const started = performance.now();
-  const child = spawn(process.execPath, ["--max-semi-space-size=8", PROGRAM, ...args], {
+  const child = spawn(process.execPath, [...nodeOptions(), PROGRAM, ...args], {
     env: { ...process.env, ...env },
     stdio: ["ignore", "ignore", "pipe"],
   });

@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --max-semi-space-size=8
+#!/usr/bin/env -S node --max-semi-space-size=4
 // The flag keeps the young generation small: Node would let it grow to 128 MB, which is most of what the server needs.
 // Starts holtd. Plain JavaScript, so that a Node that cannot run the server's TypeScript says so instead of failing to parse it.
 // Not a named import: older versions of Node, which are refused below, do not have the function.
