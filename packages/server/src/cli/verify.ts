@@ -5,6 +5,7 @@ import { findCountErrors, repairCounts } from "../db/count-check.ts";
 import { sqlitePath } from "../db/open.ts";
 import { problemsOfSqlite } from "../db/sqlite-copy.ts";
 import { blobReferences, countedRows } from "../domains.ts";
+import { checkNameCounts } from "../libraries/check-name-counts.ts";
 import { checkManifests } from "../registry/content/check-manifests.ts";
 import { verifyAudit } from "./audit.ts";
 import { createImportReport, type ImportReport } from "./import-report.ts";
@@ -64,10 +65,13 @@ export async function verifyInstallation(
   for (const { kind, group, missing } of repairs ? [] : errors)
     say(`the count of ${kind} below ${group} is wrong by ${-missing.below} (direct: ${-missing.direct}); --repair corrects it`);
   if (repairs && errors.length > 0) await store.transaction((db) => repairCounts(db, errors));
+  const names = await store.snapshot(checkNameCounts);
+  if (names.wrong > 0 && repairs) await store.transaction((db) => names.repair(db));
+  else if (names.wrong > 0) say(`${names.wrong} counts of names of libraries are wrong; --repair corrects them`);
   return {
     checked: `${blobs} blobs, ${manifests} manifests, ${audit.chains} audit chains and the counts`,
     problems,
-    repaired: repairs ? errors.length : 0,
+    repaired: repairs ? errors.length + names.wrong : 0,
   };
 }
 

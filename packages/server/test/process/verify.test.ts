@@ -49,17 +49,19 @@ test("verify finds damaged and lost blobs, a missing link and wrong counts, and 
     using database = new DatabaseSync(join(data, "holt.db"));
     database.exec("update resource_count set below = below + 3 where kind = 'repo'");
     database.exec("delete from resource_count where kind = 'plain_tag'");
+    database.exec(`insert into library_name_count values ('${"a".repeat(40)}', 'an', 2, 0, 0, 3, 3)`);
     database.prepare("delete from repo_blob where digest = ?").run(digest);
   }
   const wrong = await runHoltd(["verify"], settings);
   assert.equal(wrong.code, 3);
   assert.match(wrong.stdout, /^the count of repo below \/ is wrong by 3 \(direct: 0\)/m);
   assert.match(wrong.stdout, /^the count of plain_tag below \/ is wrong by -1/m);
+  assert.match(wrong.stdout, /^1 counts of names of libraries are wrong; --repair corrects them$/m);
   assert.match(wrong.stdout, new RegExp(`refers to the blob ${digest}, which the repo has not`));
   const repaired = await runHoltd(["verify", "--repair"], settings);
   assert.equal(repaired.code, 3);
   assert.match(repaired.stdout, /: 1 problems\. \d+ counts were repaired\.\n$/);
-  assert.doesNotMatch((await runHoltd(["verify"], settings)).stdout, /count of/);
+  assert.doesNotMatch((await runHoltd(["verify"], settings)).stdout, /counts? of/);
 });
 
 test("a backup reports lost blobs, an interrupted one is continued, and old ones are pruned with their blobs", async () => {
