@@ -89,6 +89,13 @@ describe("a fleet behind a load balancer", () => {
   });
 
   test("a sign-in in a browser passes several servers", async () => {
+    // The connection of earlier calls may just have been closed, because it was idle.
+    await until(() =>
+      read("/ping/v2/ping").then(
+        () => true,
+        () => false,
+      ),
+    );
     const visitor = createVisitor(fleet.balancer.url, upstream.issuer);
     const start = `${fleet.balancer.url}/oauth?redirect=${encodeURIComponent("http://localhost:9/")}`;
     const { url } = await visitor.walk(start, "alice");

@@ -183,18 +183,24 @@ test("no key set and no discovery document of an issuer costs the main thread mu
     documents[`/${name}/keys`] = keys;
   }
   const origin = await client.serve(documents);
-  for (const name of ["names-of-issuer", ...Object.keys(keySets)]) {
+  const exchange = async (name: string) => {
     const issuer = `${origin}/${name}`;
     const made = await world.raw("POST", `/iam/v2/identities/${group}`, { name, claimMatch: { issuer, subject: "x" } });
     const { uid } = JSON.parse(made.text) as { uid: string };
     const exp = world.clock.now().getTime() / 1000 + 600;
     const token = `${part({ alg: "RS256", kid: "a" })}.${part({ iss: issuer, sub: "x", exp })}.AAAA`;
-    // Once, because every answer is cached.
     const { status, text, cpuMs } = await client.send({
       ...{ method: "POST", path: `/sts/exchange?identity=${uid}` },
       headers: { authorization: `Bearer ${token}` },
     });
     assert.ok([401, 403, 503].includes(status), text);
+    return cpuMs;
+  };
+  // The first request to an issuer loads the HTTP client.
+  await exchange("unknown");
+  for (const name of ["names-of-issuer", ...Object.keys(keySets)]) {
+    // Once, because every answer is cached.
+    const cpuMs = await exchange(name);
     assert.ok(cpuMs <= MAX_CPU_MS, `${name}: ${cpuMs} ms`);
   }
 });

@@ -216,7 +216,12 @@ interface Moment {
 async function momentOf(place: Place, { asked, acknowledged }: Ledger): Promise<Moment> {
   const certain = [...acknowledged];
   await untilArchived(place);
-  const time = (await listSegments(place.target)).at(-1)?.time ?? 0;
+  let time = 0;
+  // No moment before the base can be restored, and its first segments may be older than it is.
+  await until(async () => {
+    time = (await listSegments(place.target)).at(-1)?.time ?? 0;
+    return time >= ((await listBases(place.target)).at(-1)?.time ?? Number.POSITIVE_INFINITY);
+  });
   return { time, certain, asked: asked.length };
 }
 
