@@ -12,6 +12,8 @@ const PAUSE_MS = 20;
 export interface WalControl {
   /** Path of the database. */
   readonly path: string;
+  /** A number in the database that only `begin` changes. */
+  readonly mark: number;
   /** Is called after commits of this process. It must not throw. */
   onCommit: () => void;
   /** Runs work while no transaction of this process is under way. Other processes may write meanwhile. */
@@ -24,8 +26,11 @@ export interface ExclusiveWal {
    * @returns the number of its frames; undefined if readers still need the log
    */
   checkpoint(): Promise<number | undefined>;
-  /** Writes a page, so that a log exists, and keeps this log. */
-  begin(): Promise<void>;
+  /**
+   * Writes a page, so that a log exists, and keeps this log.
+   * @param mark is written with it; unchanged by default
+   */
+  begin(mark?: number): Promise<void>;
 }
 
 export interface WalControlParts {
@@ -52,18 +57,21 @@ export function createWalControl({ path, connection, writer, pin }: WalControlPa
       const { busy, log, checkpointed } = row as { busy: number; log: number; checkpointed: number };
       if (busy === 0) return log;
       // A reader that begins when all frames are copied does not keep the log.
-      if (checkpointed === log) await writePage(connection);
+      if (checkpointed === log) await writePage(connection, markOf(connection));
       hold();
       return undefined;
     },
-    async begin() {
-      await writePage(connection);
+    async begin(mark = markOf(connection)) {
+      await writePage(connection, mark);
       hold();
     },
   };
   hold();
   const control: WalControl & Disposable = {
     path,
+    get mark() {
+      return markOf(connection);
+    },
     onCommit: () => {},
     exclusively: (work) => writer.exclusively(() => work(exclusive)),
     [Symbol.dispose]: () => pin[Symbol.dispose](),
@@ -72,12 +80,16 @@ export function createWalControl({ path, connection, writer, pin }: WalControlPa
   return control;
 }
 
-/** Stores a number again that has not changed, and waits for other processes that write. */
-async function writePage({ database }: SqliteConnection): Promise<void> {
-  const { user_version: version } = database.prepare("pragma user_version").get() as { user_version: number };
+/** Nothing else uses SQLite's number for applications. */
+function markOf({ database }: SqliteConnection): number {
+  return (database.prepare("pragma user_version").get() as { user_version: number }).user_version;
+}
+
+/** Stores the number, also if it has not changed, and waits for other processes that write. */
+async function writePage({ database }: SqliteConnection, mark: number): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
-      return database.exec(`pragma user_version = ${version}`);
+      return database.exec(`pragma user_version = ${mark}`);
     } catch (error) {
       if (!isBusy(error) || tries === MAX_TRIES) throw error;
     }

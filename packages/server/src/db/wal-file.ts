@@ -64,6 +64,11 @@ export async function readWalHeader(file: FileHandle): Promise<WalHeader | undef
   return { pageSize: bytes.readUInt32BE(8), sequence: bytes.readUInt32BE(12), start };
 }
 
+/** Whether a log is the next one after another: SQLite adds one to the first salt, and chooses the second anew. */
+export function isNextLog(salt: string, previous: string): boolean {
+  return Number.parseInt(salt.slice(0, 8), 16) === (Number.parseInt(previous.slice(0, 8), 16) + 1) % 2 ** 32;
+}
+
 /** Opens the log of a database; undefined if there is none. SQLite holds no locks on this file, so it may be closed. */
 export async function openWal(database: string): Promise<FileHandle | undefined> {
   return open(`${database}-wal`, "r").catch((error: NodeJS.ErrnoException) => {

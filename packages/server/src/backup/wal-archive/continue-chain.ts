@@ -1,7 +1,8 @@
 /** Finds out whether a server that starts can continue the archive where the last one stopped. */
 import { type FileHandle, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { hasPosition, readWalHeader, type WalHeader, type WalPosition } from "../../db/wal-file.ts";
+import type { WalControl } from "../../db/wal-control.ts";
+import { hasPosition, isNextLog, readWalHeader, type WalHeader, type WalPosition } from "../../db/wal-file.ts";
 import type { BackupTarget } from "../target.ts";
 import { DamagedSegment, listSegments, readSegment, type Segment } from "./archive-form.ts";
 
@@ -14,8 +15,8 @@ export interface ChainEnd {
 
 interface NextLog {
   readonly after: ChainEnd;
-  /** Of the log that follows. */
-  readonly next: string;
+  /** The write that begins the log that follows stores it. So a log that another program began is not taken for it. */
+  readonly mark: number;
   /** The frames before the end that were not archived yet. Their log is gone, so a server that was killed needs them. */
   readonly rest: Segment | undefined;
 }
@@ -23,9 +24,10 @@ interface NextLog {
 /** The frames as base64. */
 type StoredNextLog = Omit<NextLog, "rest"> & { readonly rest?: Omit<Segment, "frames"> & { readonly frames: string } };
 
-/** File in the data folder: the log that the server began last, and the end of the one before. */
+/** File in the data folder: the end of a log, and how to recognize the one that the server began after it. */
 const FILE = "wal-archive.json";
 
+/** To be called before the next log begins: a server that is killed at any moment then finds the old log, or the record and the new one. */
 export async function recordNextLog(dataDir: string, { rest, ...next }: NextLog): Promise<void> {
   const path = join(dataDir, FILE);
   const stored: StoredNextLog = { ...next, ...(rest && { rest: { ...rest, frames: rest.frames.toString("base64") } }) };
@@ -47,7 +49,7 @@ export interface Resumption {
 
 /** Undefined if frames may be missing in between, so that the archive needs a new base. */
 export async function findResumption(
-  { target, dataDir }: { readonly target: BackupTarget; readonly dataDir: string },
+  { target, dataDir, wal }: { readonly target: BackupTarget; readonly dataDir: string; readonly wal: Pick<WalControl, "mark"> },
   file: FileHandle,
 ): Promise<Resumption | undefined> {
   const header = await readWalHeader(file);
@@ -62,7 +64,7 @@ export async function findResumption(
   const { to } = segment;
   if (await hasPosition(file, header, to)) return { chain, number, time, position: to, header, rest: undefined };
   const known = await readNextLog(dataDir);
-  if (known?.after.chain !== chain || known.next !== header.start.salt) return undefined;
+  if (known?.after.chain !== chain || known.mark !== wal.mark || !isNextLog(header.start.salt, known.after.salt)) return undefined;
   const { after, rest } = known;
   const found = { chain, number, time, position: header.start, header };
   if (isAt(to, after)) return { ...found, rest: undefined };

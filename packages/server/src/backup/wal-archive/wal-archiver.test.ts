@@ -1,7 +1,7 @@
 /** The archive of a write-ahead log: exact states, restarts, gaps, damage and retention. */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
-import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -12,10 +12,11 @@ import { until } from "../../../test/harness/wait.ts";
 import { openSqlite } from "../../db/sqlite.ts";
 import { problemsOfSqlite } from "../../db/sqlite-copy.ts";
 import type { Store } from "../../db/store.ts";
+import type { ExclusiveWal, WalControl } from "../../db/wal-control.ts";
 import { createLog } from "../../lib/log.ts";
 import { openFolderTarget } from "../folder-target.ts";
 import type { BackupTarget } from "../target.ts";
-import { listBases, listSegments, segmentPath } from "./archive-form.ts";
+import { listBases, listSegments, readSegment, segmentPath } from "./archive-form.ts";
 import { readArchiveState } from "./archive-state.ts";
 import { planRestore, restoreDatabase } from "./restore-point.ts";
 import { WalArchiver, type WalArchiverOptions } from "./wal-archiver.ts";
@@ -43,12 +44,14 @@ interface Running extends AsyncDisposable {
   readonly archiver: WalArchiver;
 }
 
-async function run(place: Place, options: Partial<WalArchiverOptions> = {}): Promise<Running> {
+/** @param prepare gets the control of the log before the archiver does */
+async function run(place: Place, options: Partial<WalArchiverOptions> = {}, prepare = (_wal: WalControl): void => {}): Promise<Running> {
   const { folder: dataDir, path, clock, target } = place;
   await using stack = new AsyncDisposableStack();
   const store = stack.use(await openSqlite(path, log, { keepsWal: true }));
   const { wal } = store;
   assert.ok(wal);
+  prepare(wal);
   await write(store, "create table if not exists note (id integer primary key, text text)");
   const common = { target, wal, dataDir, clock, log, version: "0", schema: 1, retentionMs: 1000 * HOUR_MS };
   const archiver = stack.use(await WalArchiver.start({ ...common, ...options }));
@@ -164,6 +167,66 @@ test("a server that was killed after it began a new log continues the archive wi
   assert.equal((await listBases(place.target)).length, 1);
   assert.deepEqual(await restoredRows(next, Number.MAX_SAFE_INTEGER), rowsOf(next.path));
   assert.deepEqual(rowsOf(next.path), rowsOf(place.path));
+});
+
+for (const moment of ["before", "after"] as const) {
+  test(`a server that was killed right ${moment} it began a new log continues the archive`, async () => {
+    await using place = await createPlace();
+    await using next = await createPlace();
+    const killed = Promise.withResolvers<void>();
+    const kill = async () => {
+      await cp(place.folder, next.folder, { recursive: true, filter: (path) => !path.endsWith("-shm") });
+      killed.resolve();
+    };
+    const killAtNewLog = (wal: WalControl) => {
+      const { exclusively } = wal;
+      const begin = async (slot: ExclusiveWal, mark: number | undefined) => {
+        if (mark !== undefined && moment === "before") await kill();
+        await slot.begin(mark);
+        if (mark !== undefined && moment === "after") await kill();
+        // The other server goes on with the copy.
+        if (mark !== undefined) throw new Error("killed");
+      };
+      wal.exclusively = (work) => exclusively((slot) => work({ ...slot, begin: (mark) => begin(slot, mark) }));
+    };
+    await using running = await run(place, {}, killAtNewLog);
+    await until(() => running.archiver.baseSeconds() !== undefined);
+    while (!(await Promise.race([killed.promise.then(() => true), insert(running.store, 100).then(() => false)])));
+    await using restarted = await run(next);
+    await insert(restarted.store, 10);
+    await archived(next, restarted);
+    assert.equal((await listBases(next.target)).length, 1);
+    assert.deepEqual(await restoredRows(next, Number.MAX_SAFE_INTEGER), rowsOf(next.path));
+  });
+}
+
+test("a log that another program began after the record of the next one takes a new base", async () => {
+  await using place = await createPlace();
+  const state = join(place.folder, "wal-archive.json");
+  {
+    await using running = await run(place);
+    await until(() => running.archiver.baseSeconds() !== undefined);
+    while (!existsSync(state)) await insert(running.store, 100);
+    await archived(place, running);
+  }
+  // As if the server had been killed after the record, before the new log began.
+  const { after, ...record } = JSON.parse(readFileSync(state, "utf8")) as { after: { salt: string; frame: number }; mark: number };
+  const segment = (await listSegments(place.target)).at(-1);
+  assert.ok(segment);
+  const { to } = await readSegment(place.target, segment);
+  await writeFile(state, JSON.stringify({ ...record, after: { ...after, ...to }, mark: record.mark + 1 }));
+  {
+    using database = new DatabaseSync(place.path);
+    database.exec("pragma wal_autocheckpoint = 0; insert into note (text) values ('of another program'); pragma wal_checkpoint(restart)");
+    database.exec("insert into note (text) values ('in the next log')");
+    for (const name of ["holt.db", "holt.db-wal"]) await copyFile(join(place.folder, name), join(place.folder, `${name}.copy`));
+  }
+  for (const name of ["holt.db", "holt.db-wal"]) await copyFile(join(place.folder, `${name}.copy`), join(place.folder, name));
+  place.clock.advance(SECOND_MS);
+  await using running = await run(place);
+  await archived(place, running);
+  assert.equal((await listBases(place.target)).length, 2);
+  assert.deepEqual(await restoredRows(place, Number.MAX_SAFE_INTEGER), rowsOf(place.path));
 });
 
 test("a segment that was stored although its write failed does not hide the changes that followed", async () => {

@@ -44,6 +44,8 @@ const MAX_SEGMENT_BYTES = 8 * 1024 * 1024;
 const FRAMES_PER_LOG = 1000;
 const MAX_WAL_BYTES = 1024 ** 3;
 const LAST_SHIPMENT_MS = 3000;
+/** SQLite stores marks in 32 bits with a sign. */
+const MAX_MARK = 2 ** 31;
 
 /** An unbroken run of segments. */
 interface Chain {
@@ -184,12 +186,15 @@ export class WalArchiver implements AsyncDisposable {
       await reader.look();
       const rest = await reader.next(Number.MAX_SAFE_INTEGER);
       const end: ChainEnd = { chain: chain.name, salt: reader.seen.salt, frame: reader.seen.frame };
-      const isComplete = reader.seen.frame === frames;
-      await slot.begin();
-      if (!isComplete) throw new LogReplaced();
+      if (reader.seen.frame !== frames) {
+        await slot.begin();
+        throw new LogReplaced();
+      }
+      const mark = (wal.mark + 1) % MAX_MARK;
+      await recordNextLog(dataDir, { after: end, mark, rest });
+      await slot.begin(mark);
       await reader.follow();
       chain.rest = rest;
-      await recordNextLog(dataDir, { after: end, next: reader.header.start.salt, rest });
     });
   }
 
