@@ -41,7 +41,7 @@ export function measuredLists({ organization, entries, actors, targets, groups }
     "of an actor on a day": all(ofActors.map((actor, i) => `${actor}${days[i % days.length]}`)),
     "of a frequent action below a group": below(`&action=${ACTIONS[0]}`),
     "of a service on a day": all(days, "&action=platform.registry.*"),
-    // Of 100 entries one is a refusal, and of 250 one is from the same address.
+    // One entry in 100 is a refusal, and one in 250 is from the same address.
     "refusals from an address": all(addresses(50), "&refused=true"),
     "of an unknown actor": none(all([`&actor=${organization}/${UNKNOWN}`])),
     "about an unknown target": none(all([`&target=${organization}/${UNKNOWN}`])),

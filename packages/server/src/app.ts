@@ -50,13 +50,13 @@ import { Parsers } from "./jobs/parsers.ts";
 import { meterQueues } from "./jobs/queue-usage.ts";
 import { type Clock, systemClock } from "./lib/clock.ts";
 import { unavailable } from "./lib/errors.ts";
+import { createListeners } from "./lib/listeners.ts";
 import type { Log } from "./lib/log.ts";
 import type { Meter } from "./lib/meter.ts";
 import { noTracer, type Tracer } from "./lib/tracer.ts";
 import { startLibraries } from "./libraries/module.ts";
 import { MAIL_QUEUE, startMail } from "./mail/mail-worker.ts";
 import { startMetrics } from "./metrics/start-metrics.ts";
-import { createAppendListeners } from "./outbox/append-listeners.ts";
 import { startRegistry } from "./registry/module.ts";
 import { createDirectoryEmptying } from "./scim/empty-directory.ts";
 import { startScim } from "./scim/module.ts";
@@ -120,7 +120,7 @@ export async function createApp(
   const limits = { ...defaultLimits, ...limitsFrom(config), ...given };
   const { baseUrl, vendorProfile: profile, requiredTerms, tlsCert: certFile, tlsKey: keyFile } = config;
   const meter = givenMeter ?? stack.use(await startMetrics(config.metricsListen, log)).meter;
-  const workListeners = createAppendListeners();
+  const workListeners = createListeners();
   const onWork = workListeners.notify;
   const installation = stack.use(await openInstallation(config, { use: "server", log, clock, meter, tracer, onWork }));
   const { store, grants } = installation;
@@ -134,7 +134,7 @@ export async function createApp(
   stack.use(startReleasingPages(store, log));
   stack.use(startKeyRotation({ keys, log, ageMs: config.signingKeyRotationMs }));
 
-  const appendListeners = createAppendListeners();
+  const appendListeners = createListeners();
   const memory = new RequestMemory(limits);
   const refused = createRefusalCounter(meter);
   const limit = callLimit ?? createMeteredLimit(config.maxConcurrentCalls, meter, () => refused("concurrent-calls"));

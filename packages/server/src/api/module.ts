@@ -16,12 +16,12 @@ import type { TransportLimits } from "../http/transport-limits.ts";
 import type { Parsers } from "../jobs/parsers.ts";
 import type { JobQueue } from "../jobs/queue-usage.ts";
 import type { Clock } from "../lib/clock.ts";
+import type { Listeners } from "../lib/listeners.ts";
 import type { Log } from "../lib/log.ts";
 import type { Meter } from "../lib/meter.ts";
 import type { Tracer } from "../lib/tracer.ts";
 import type { VendorProfile } from "../lib/vendor-profile.ts";
 import type { Mailer } from "../mail/mail.ts";
-import type { AppendListeners } from "../outbox/append-listeners.ts";
 import type { EventNames } from "../outbox/outbox.ts";
 import type { EventSubjects } from "../outbox/subject.ts";
 import type { OrganizationTables } from "../transfer/organization-tables.ts";
@@ -95,9 +95,9 @@ export interface Platform {
   readonly blobReferences: readonly BlobReference[];
   readonly names: EventNames;
   /** Notified after each commit that appended an event. */
-  readonly appendListeners: AppendListeners;
+  readonly appendListeners: Listeners;
   /** Notified when any server that shares the PostgreSQL has made background work (db/servers.ts). */
-  readonly workListeners: AppendListeners;
+  readonly workListeners: Listeners;
   readonly pageTokens: PageTokens;
   readonly limits: TransportLimits;
   readonly memory: RequestMemory;

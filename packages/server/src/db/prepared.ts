@@ -21,7 +21,7 @@ export interface Prepared<Values, Row> {
 }
 
 export interface PreparedOptions {
-  /** Of a lookup. Undefined for a statement that may take long. */
+  /** Set for a lookup; left out for a statement that may take long. */
   readonly weight?: Weight | undefined;
 }
 

@@ -86,7 +86,7 @@ describeWithWorld("searches for libraries", (world: World) => {
       const key = `${groups[place]} ${isJava ? `com.example:${name}` : name}`;
       published.set(key, [...(published.get(key) ?? []), ...versions]);
     }
-    // Of some, the remediated version is deleted; of others, all versions.
+    // Some lose their remediated versions, and some lose all versions.
     for (const [i, key] of [...published.keys()].filter((key) => key.includes("com.example")).entries()) {
       if (i % 3 === 2) continue;
       const [parent = "", name = ""] = key.split(" com.example:");

@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 const root = join(import.meta.dirname, "../../../..");
 
-/** What starts the server. The container image and the packages have the single executable. */
+/** Files that start the server or say how. The container image and the packages have the single executable. */
 const STARTS = [
   "package.json",
   "packages/server/bin/holtd.js",

@@ -1,12 +1,11 @@
-/** Notifies listeners, for example when events have become durable. */
-
-export interface AppendListeners {
+/** Functions that are called when something has happened, for example when events have become durable. */
+export interface Listeners {
   /** Must not throw. */
   add(listener: () => void): void;
   notify(): void;
 }
 
-export function createAppendListeners(): AppendListeners {
+export function createListeners(): Listeners {
   const listeners: (() => void)[] = [];
   return {
     add: (listener) => void listeners.push(listener),
