@@ -15,7 +15,7 @@ export interface LibrarySettings {
 }
 
 export function startLibraries(platform: Platform, iam: Iam, settings: LibrarySettings): Served {
-  const { store, blobs, names, clock, memory, limits, frame, parsers } = platform;
+  const { store, blobs, names, clock, log, memory, limits, frame, parsers } = platform;
   const { blobReferences: references } = platform;
   const staging = createStaging({ blobs, removal: createBlobRemoval({ store, blobs, references }) });
   const parts = {
@@ -34,7 +34,7 @@ export function startLibraries(platform: Platform, iam: Iam, settings: LibrarySe
       ["java", serveJava],
     ]);
     return createLibrariesHandler({ frame, parts, authenticator: iam.contentLogin, protocols });
-  });
+  }, log);
   const artifacts = artifactsService(platform);
   return {
     services: [
