@@ -58,11 +58,15 @@ const COOLDOWN_FACTOR = 9;
 const ANONYMOUS_COOLDOWN_MS = 5000;
 /** Feeds in the build queue. They are built one after another. */
 const MAX_WAITING = 32;
+
+/** Why a feed is not built again for a while. It is over at once if the clock is set back. */
 interface Cooldown {
-  /** End of the cooldown for authenticated callers, as a value of performance.now(). */
-  readonly authenticated: number;
+  /** The end of the build. */
+  readonly began: number;
+  /** Duration for authenticated callers. */
+  readonly authenticatedMs: number;
   /** The same for anonymous callers. */
-  readonly anonymous: number;
+  readonly anonymousMs: number;
   /** Whether the build failed. After a build that succeeded, a feed that was lost is built again at once. */
   readonly hasFailed: boolean;
 }
@@ -89,7 +93,7 @@ export function createFeeds({ store, blobs, blobReferences: references, dataDir,
     if (cached?.token === token && cached.context === feedContext) return cached;
     const key = `${group} ${format.name}`;
     const cooldown = cooldowns.get(key);
-    const isOver = performance.now() >= (cooldown?.[isAnonymous ? "anonymous" : "authenticated"] ?? 0);
+    const isOver = cooldown === undefined || hasEnded(cooldown, isAnonymous, clock.now());
     const isLost = cached === undefined && cooldown?.hasFailed === false;
     if (isOver || isLost || builds.has(key)) return waitForBuild(builds.get(key) ?? enqueue(key, group, format), cached);
     // A build may have ended since the cache was read.
@@ -107,17 +111,18 @@ export function createFeeds({ store, blobs, blobReferences: references, dataDir,
   }
 
   async function make(key: string, group: string, format: FeedFormat): Promise<CachedFeed> {
-    const started = performance.now();
+    const started = clock.now().getTime();
+    const elapsedMs = () => clock.now().getTime() - started;
     let hasFailed = true;
     try {
       const feed = await makeFeed(context, group, format);
-      log.info({ group, format: format.name, entries: feed.entries, ms: Math.round(performance.now() - started) }, "built a feed");
+      log.info({ group, format: format.name, entries: feed.entries, ms: elapsedMs() }, "built a feed");
       hasFailed = false;
       return feed;
     } finally {
-      const now = performance.now();
-      const authenticated = now - started < LONG_MS ? 0 : now + COOLDOWN_FACTOR * (now - started);
-      cooldowns.set(key, { authenticated, anonymous: Math.max(authenticated, now + ANONYMOUS_COOLDOWN_MS), hasFailed });
+      const authenticatedMs = elapsedMs() < LONG_MS ? 0 : COOLDOWN_FACTOR * elapsedMs();
+      const anonymousMs = Math.max(authenticatedMs, ANONYMOUS_COOLDOWN_MS);
+      cooldowns.set(key, { began: clock.now().getTime(), authenticatedMs, anonymousMs, hasFailed });
       last = last.then(sweep);
     }
   }
@@ -156,6 +161,11 @@ export function createFeeds({ store, blobs, blobReferences: references, dataDir,
       await Promise.allSettled(compressions.values());
     },
   };
+}
+
+function hasEnded({ began, authenticatedMs, anonymousMs }: Cooldown, isAnonymous: boolean, now: Date): boolean {
+  const elapsedMs = now.getTime() - began;
+  return elapsedMs < 0 || elapsedMs >= (isAnonymous ? anonymousMs : authenticatedMs);
 }
 
 /** Waits for a limited time, then falls back to the previous feed, or else tells the client to try again. */

@@ -165,6 +165,19 @@ describeWithWorld("feeds", (world) => {
       );
   });
 
+  it("an anonymous caller has a changed feed built again after five seconds, an authenticated caller at once", async () => {
+    const read = (token?: string) => getZip(world, `${group}/osv.zip`, token);
+    await put(world, group, { advisoryId: newId() });
+    assert.equal((await read("")).size, 1);
+    await put(world, group, { advisoryId: newId() });
+    world.clock.advance(4999);
+    assert.equal((await read("")).size, 1);
+    assert.equal((await read()).size, 2);
+    await put(world, group, { advisoryId: newId() });
+    world.clock.advance(5000);
+    assert.equal((await read("")).size, 3);
+  });
+
   it("a rebuild renders only the changed advisories", async () => {
     const [kept, changed] = [await put(world, group, { advisoryId: newId() }), await put(world, group, { advisoryId: newId() })];
     await getZip(world, `${group}/osv.zip`);

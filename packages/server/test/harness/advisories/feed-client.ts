@@ -63,7 +63,11 @@ export interface FeedAnswer {
 export async function get(
   world: World,
   path: string,
-  { token = world.owner.token, method = "GET", headers = {} }: { token?: string; method?: string; headers?: Record<string, string> } = {},
+  {
+    token = world.owner.token,
+    method = "GET",
+    headers = {},
+  }: { token?: string | undefined; method?: string; headers?: Record<string, string> } = {},
 ): Promise<FeedAnswer> {
   const authorization = token === "" ? {} : { authorization: `Bearer ${token}` };
   const response = await fetch(`${world.baseUrl}/holt/v1/feeds/${path}`, { method, headers: { ...authorization, ...headers } });
@@ -76,9 +80,9 @@ export async function getJson<T>(world: World, path: string): Promise<T> {
   return JSON.parse(bytes.toString()) as T;
 }
 
-/** The content of each file by its name. */
-export async function getZip(world: World, path: string): Promise<Map<string, string>> {
-  const { status, bytes } = await get(world, path);
+/** The content of each file by its name. @param token the empty string for an anonymous request */
+export async function getZip(world: World, path: string, token?: string): Promise<Map<string, string>> {
+  const { status, bytes } = await get(world, path, { token });
   if (status !== 200) throw new Error(`${path}: ${status} ${bytes.toString()}`);
   const files = new Map<string, string>();
   const zip = await yauzl.fromBufferPromise(bytes, { lazyEntries: true, strictFileNames: true, validateEntrySizes: true });
