@@ -94,7 +94,8 @@ test("a change that is rolled back is not delivered", async () => {
     }),
     RangeError,
   );
-  await never(() => assert.deepEqual(notified, []), 600);
+  // Changes of earlier tests may be delivered: while any transaction of the PostgreSQL server runs, later ones are read again.
+  await never(() => assert.ok(!notified.includes("undone")), 600);
 });
 
 test("a lost connection is replaced and everything counts as changed", async () => {
