@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { appendAudit } from "../../src/audit/append.ts";
 import type { AuditFacts, EntryContent } from "../../src/audit/audit-entry.ts";
 import { type EntryFilter, findEntries } from "../../src/auditing/api/find-entries.ts";
+import type { PageEnd } from "../../src/auditing/api/page-end.ts";
 import { type ChainEntry, readChainEntries } from "../../src/auditing/chain/block.ts";
 import { indexBlocks } from "../../src/auditing/chain/segment-index.ts";
 import { isAtOrBelow, newUid } from "../../src/lib/uid.ts";
@@ -124,12 +125,14 @@ function isIn({ content = "" }: ChainEntry, filter: EntryFilter): boolean {
 
 async function listAll({ store }: World, filter: EntryFilter, isDescending: boolean, limit: number): Promise<number[]> {
   const numbers: number[] = [];
-  for (let after: number | undefined; ; ) {
+  const pages = new Set<string>();
+  for (let after: PageEnd | undefined; ; ) {
+    const { size } = pages;
     const { entries, next } = await findEntries(store.reader, filter, { isDescending, after, limit });
     assert.ok(entries.length <= limit);
     numbers.push(...entries.map(({ number }) => number));
     if (next === undefined) return numbers;
-    assert.ok(after === undefined || (isDescending ? next < after : next > after), "the next page begins after this one");
+    assert.ok(pages.add(JSON.stringify(next)).size > size, "the next page begins after this one");
     after = next;
   }
 }

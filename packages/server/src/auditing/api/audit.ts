@@ -30,6 +30,7 @@ import type { Link, ProblemKind } from "../chain/verify.ts";
 import { lineOf } from "../entry-line.ts";
 import { entryMessage } from "./entry-message.ts";
 import { type EntryFilter, findEntries } from "./find-entries.ts";
+import { openPageEnd, sealPageEnd } from "./page-end.ts";
 
 export interface AuditCollaborators {
   readonly store: Store;
@@ -54,9 +55,9 @@ export function auditService(collaborators: AuditCollaborators) {
         const filter = filterOf(request);
         const isDescending = parseOrder(request.orderBy);
         const binding = bindingOf(call, filter, isDescending);
-        const after = openToken(request.pageToken, binding, call, pageTokens)?.number;
+        const after = openPageEnd(request.pageToken, binding, call.now, pageTokens);
         const { entries, next } = await findEntries(call.db, filter, { isDescending, after, limit });
-        const nextPageToken = next === undefined ? "" : sealToken({ number: next, hash: "" }, binding, call, pageTokens);
+        const nextPageToken = next === undefined ? "" : sealPageEnd(next, binding, call.now, pageTokens);
         return create(ListAuditEntriesResponseSchema, { entries: entries.map(entryMessage), nextPageToken });
       }),
 

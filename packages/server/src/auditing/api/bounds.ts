@@ -1,13 +1,15 @@
 /** Bounds a list by the times of its filter and the page before: first the numbers of entries, then the entries of blocks at the edges. */
+import type { RawBuilder } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
 import { type BlockHead, blockAt, numbersOf } from "../chain/block.ts";
+import type { PageEnd } from "./page-end.ts";
 
 export interface CandidateRange {
   readonly organization: string;
   readonly since: string | undefined;
   readonly until: string | undefined;
-  /** Number of the entry after which the page begins, in the order of the list. */
-  readonly after: number | undefined;
+  /** The page begins after it, in the order of the list; undefined for the first page. */
+  readonly after: PageEnd | undefined;
   readonly isDescending: boolean;
 }
 
@@ -41,8 +43,10 @@ export async function readNumbers(db: ReadDb, { organization, since, until, afte
     const behind = await blocks.where("last_time", ">=", shift(until, SLACK_MS)).orderBy("last_time").executeTakeFirst();
     if (behind !== undefined) last = Number(behind.first_number) + behind.count - 1;
   }
-  if (after !== undefined && isDescending) last = Math.min(last, after - 1);
-  if (after !== undefined && !isDescending) first = Math.max(first, after + 1);
+  if (after !== undefined && "number" in after) {
+    if (isDescending) last = Math.min(last, after.number - 1);
+    else first = Math.max(first, after.number + 1);
+  }
   return { first, last, inner };
 }
 
@@ -55,12 +59,17 @@ export interface ChainPart {
 /** @returns undefined if the chain has no such block */
 export async function readPart(
   db: ReadDb,
-  { organization }: Pick<CandidateRange, "organization">,
+  { organization, after, isDescending }: Pick<CandidateRange, "organization" | "after" | "isDescending">,
   { first, last }: Pick<Numbers, "first" | "last">,
 ): Promise<ChainPart | undefined> {
   const end = await blockAt(db, organization, last);
+  if (end === undefined) return undefined;
   const begin = first === 1 ? undefined : await blockAt(db, organization, first);
-  return end && { first: begin === undefined ? { id: 0, first_number: 1, count: 0 } : numeric(begin), last: numeric(end) };
+  const part = { first: begin === undefined ? { id: 0, first_number: 1, count: 0 } : numeric(begin), last: numeric(end) };
+  if (after === undefined || "number" in after) return part;
+  const { block } = after;
+  if (isDescending) return { ...part, last: { ...part.last, id: Math.min(part.last.id, block - 1) } };
+  return { ...part, first: { ...part.first, id: Math.max(part.first.id, block + 1) } };
 }
 
 function numeric({ id, first_number, count }: BlockHead): BlockHead {
@@ -69,6 +78,17 @@ function numeric({ id, first_number, count }: BlockHead): BlockHead {
 
 function shift(time: string, ms: number): string {
   return new Date(Date.parse(time) + ms).toISOString();
+}
+
+/** A block and its number of entries. */
+export type SizedBlock = Pick<BlockHead, "id" | "count">;
+
+/** A table of the ids, for `from`. */
+export function idRows({ dialect }: ReadDb, blocks: readonly Pick<BlockHead, "id">[]): RawBuilder<{ id: number }> {
+  return dialect.rowsOf(
+    blocks.map(({ id }) => ({ id })),
+    { id: "bigint" },
+  );
 }
 
 /** The entries of blocks at the edges that are within the times, by block. Blocks that are not in the result may be inside. */
@@ -82,11 +102,7 @@ export async function indexesWithin(
     ({ first_number, last_time }) => (since !== undefined && first_number < inner) || (until !== undefined && last_time >= until),
   );
   if (edges.length === 0) return new Map();
-  const ids = db.dialect.rowsOf(
-    edges.map(({ id }) => ({ id })),
-    { id: "bigint" },
-  );
-  const among = db.selectFrom(ids.as("r")).select("r.id");
+  const among = db.selectFrom(idRows(db, edges).as("r")).select("r.id");
   const rows = await db.selectFrom("audit_block").select(["id", "times"]).where("id", "in", among).execute();
   // The content of an entry decides about fractions of a millisecond.
   const from = since === undefined ? 0 : Date.parse(since);

@@ -1,7 +1,9 @@
 /** Finds where the entries of a list may be: walks the blocks of a chain, or the postings of a condition, in the order of the list. */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ReadDb } from "../../db/store.ts";
 import type { Location } from "../chain/block.ts";
-import { type Block, type CandidateRange, type ChainPart, indexesWithin, type Numbers, readNumbers, readPart } from "./bounds.ts";
+import { type Block, type CandidateRange, type ChainPart, idRows, indexesWithin, type Numbers, readNumbers, readPart } from "./bounds.ts";
+import type { PageEnd } from "./page-end.ts";
 import { type Plan, planConditions } from "./plan.ts";
 import { among, type Condition, type Posting, postingsIn, readPostings, unionOf } from "./postings.ts";
 
@@ -9,8 +11,10 @@ export interface Batch {
   readonly locations: readonly Location[];
   /** Number of blocks that were compared; 0 if more batches of the same blocks follow. */
   readonly blocks: number;
-  /** Number of the last entry of these blocks, in the order of the list. */
-  readonly end: number;
+  /** Work of finding these blocks, as in `FoundPostings`. */
+  readonly cost: number;
+  /** Everything up to here is in this batch and those before it. */
+  readonly end: PageEnd;
 }
 
 /** A page of a frequent value is in the first blocks. Blocks may have one entry or two thousand. */
@@ -23,6 +27,12 @@ interface Candidate extends Block {
   readonly postings: readonly Posting[] | undefined;
 }
 
+interface Step {
+  readonly candidates: readonly Candidate[];
+  readonly cost: number;
+  readonly end: PageEnd;
+}
+
 /** @param conditions an entry meets all of them */
 export async function* candidateBatches(db: ReadDb, conditions: readonly Condition[], range: CandidateRange): AsyncGenerator<Batch> {
   const { isDescending } = range;
@@ -30,25 +40,23 @@ export async function* candidateBatches(db: ReadDb, conditions: readonly Conditi
   const part = await readPart(db, range, numbers);
   if (part === undefined) return;
   const plan = await planConditions(db, conditions, range, part);
-  const batches = plan.primary === undefined ? walkBlocks(db, range, part) : walkPostings(db, plan.primary, range, part);
-  for await (const candidates of batches) {
-    const last = candidates.at(-1);
-    if (last === undefined) continue;
+  const steps = plan.primary === undefined ? walkBlocks(db, range, part) : walkPostings(db, plan.primary, range, part);
+  for await (const { candidates, cost, end } of steps) {
     const locationsIn = await createNarrowing(db, candidates, plan, range, numbers);
     let locations: Location[] = [];
     for (const candidate of candidates) {
       for (const index of locationsIn(candidate)) locations.push({ block: candidate.id, index });
       if (locations.length < LOCATIONS_PER_BATCH) continue;
       // One block may be more than a page needs.
-      yield { locations, blocks: 0, end: endOf(candidate, isDescending) };
+      yield { locations, blocks: 0, cost: 0, end: endOf(candidate, isDescending) };
       locations = [];
     }
-    yield { locations, blocks: candidates.length, end: endOf(last, isDescending) };
+    yield { locations, blocks: candidates.length, cost, end };
   }
 }
 
-function endOf({ first_number, count }: Block, isDescending: boolean): number {
-  return isDescending ? first_number : first_number + count - 1;
+function endOf({ first_number, count }: Block, isDescending: boolean): PageEnd {
+  return { number: isDescending ? first_number : first_number + count - 1 };
 }
 
 /** Sizes of batches, growing. */
@@ -60,7 +68,7 @@ async function* walkBlocks(
   db: ReadDb,
   { organization, isDescending }: CandidateRange,
   { first, last: end }: ChainPart,
-): AsyncGenerator<Candidate[]> {
+): AsyncGenerator<Step> {
   let [from, to] = [first.first_number, end.first_number];
   for (const size of batchSizes()) {
     const rows = await db
@@ -73,9 +81,10 @@ async function* walkBlocks(
       .limit(size)
       .execute();
     const candidates = rows.map((row) => ({ ...numeric(row), postings: undefined }));
-    yield candidates;
     const last = candidates.at(-1);
-    if (last === undefined || candidates.length < size) return;
+    if (last === undefined) return;
+    yield { candidates, cost: 0, end: endOf(last, isDescending) };
+    if (candidates.length < size) return;
     if (isDescending) to = last.first_number - 1;
     else from = last.first_number + last.count;
   }
@@ -86,13 +95,17 @@ async function* walkPostings(
   condition: Condition,
   { organization, isDescending }: CandidateRange,
   { first, last }: ChainPart,
-): AsyncGenerator<Candidate[]> {
+): AsyncGenerator<Step> {
   let [low, high] = [first.id, last.id];
   for (const size of batchSizes()) {
     if (low > high) return;
-    const { postings, horizon } = await readPostings(db, condition, organization, { low, high, isDescending }, size);
-    yield await candidatesOf(db, organization, postings, isDescending);
+    const { postings, horizon, cost } = await readPostings(db, condition, organization, { low, high, isDescending }, size);
+    const candidates = await candidatesOf(db, organization, postings, isDescending);
+    // A step without candidates counts too: the terms of other chains, and blocks without an index, have none for long.
+    yield { candidates, cost, end: { block: horizon ?? (isDescending ? low : high) } };
     if (horizon === undefined) return;
+    // SQLite answers within the turn.
+    await nextTurn();
     if (isDescending) high = horizon - 1;
     else low = horizon + 1;
   }
@@ -102,9 +115,9 @@ async function* walkPostings(
 async function candidatesOf(db: ReadDb, organization: string, postings: readonly Posting[], isDescending: boolean): Promise<Candidate[]> {
   if (postings.length === 0) return [];
   const byBlock = Map.groupBy(postings, ({ block }) => block);
-  const ids = db.dialect.rowsOf(
+  const ids = idRows(
+    db,
     [...byBlock.keys()].map((id) => ({ id })),
-    { id: "bigint" },
   );
   const rows = await db
     .selectFrom("audit_block")
@@ -131,8 +144,7 @@ async function createNarrowing(
   range: CandidateRange,
   numbers: Numbers,
 ): Promise<(candidate: Candidate) => readonly number[]> {
-  const ids = candidates.map(({ id }) => id);
-  const postings = await Promise.all(others.map((condition) => postingsIn(db, condition, range.organization, ids)));
+  const postings = await Promise.all(others.map((condition) => postingsIn(db, condition, range.organization, candidates)));
   const within = await indexesWithin(db, candidates, range, numbers);
   return ({ id, count, first_number, postings: own }) => {
     const found = postings.map((byBlock) => byBlock.get(id));

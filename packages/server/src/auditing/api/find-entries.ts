@@ -5,6 +5,7 @@ import { isAtOrBelow } from "../../lib/uid.ts";
 import { type ChainEntry, countReads, readLocated } from "../chain/block.ts";
 import { keyOf, type Property, prefixesOf, REFUSED, requestTerm, targetTerm, termOf } from "../chain/terms.ts";
 import { type Batch, candidateBatches } from "./candidates.ts";
+import type { PageEnd } from "./page-end.ts";
 import type { Condition } from "./postings.ts";
 import type { IndexedTerm } from "./segment-search.ts";
 
@@ -28,15 +29,15 @@ export interface EntryFilter {
 
 export interface Window {
   readonly isDescending: boolean;
-  /** Number of the last entry of the page before; undefined for the first page. */
-  readonly after: number | undefined;
+  /** The end of the page before; undefined for the first page. */
+  readonly after: PageEnd | undefined;
   readonly limit: number;
 }
 
 export interface FoundEntries {
   readonly entries: readonly ChainEntry[];
-  /** Number of the entry after which the next page begins; undefined after the last page. */
-  readonly next: number | undefined;
+  /** The next page begins after it; undefined after the last page. */
+  readonly next: PageEnd | undefined;
 }
 
 /** Entries that are read for one page if the index has more than the filters match, and blocks whose postings are compared. */
@@ -44,6 +45,8 @@ const MAX_ENTRIES = 1000;
 /** Entries far from each other are read one by one, which takes this much longer. */
 const ENTRIES_PER_READ_OF_BLOCK = 4;
 const MAX_BLOCKS = 1000;
+/** Rows of the index for one page: the segments of 60 million entries, or the terms of 1.2 million entries without an index. */
+const MAX_SEARCH_COST = 4096;
 const ENTRIES_PER_READ = 250;
 const MIN_ENTRIES_PER_READ = 8;
 
@@ -51,16 +54,22 @@ export async function findEntries(db: ReadDb, filter: EntryFilter, window: Windo
   const { limit, isDescending, after } = window;
   const { organization, since, until } = filter;
   const found: ChainEntry[] = [];
-  const scanned = { entries: 0, cost: 0, blocks: 0 };
+  const scanned = { entries: 0, cost: 0, blocks: 0, searched: 0 };
   const range = { organization, since, until, after, isDescending };
   for await (const batch of candidateBatches(db, conditionsOf(filter), range)) {
     const end = await addMatches(db, batch, { filter, limit, found, scanned });
-    if (found.length > limit) return { entries: found.slice(0, limit), next: found[limit - 1]?.number };
-    if (end !== undefined) return { entries: found, next: end };
+    if (found.length > limit) return pageOf(found.slice(0, limit));
+    if (end !== undefined) return { entries: found, next: { number: end } };
     scanned.blocks += batch.blocks;
-    if (scanned.blocks >= MAX_BLOCKS) return { entries: found, next: batch.end };
+    scanned.searched += batch.cost;
+    if (scanned.blocks >= MAX_BLOCKS || scanned.searched >= MAX_SEARCH_COST) return { entries: found, next: batch.end };
   }
   return { entries: found, next: undefined };
+}
+
+function pageOf(entries: readonly ChainEntry[]): FoundEntries {
+  const last = entries.at(-1);
+  return { entries, next: last && { number: last.number } };
 }
 
 interface Search {

@@ -29,7 +29,7 @@ async function estimateDensity(
   { organization, isDescending }: CandidateRange,
   { first: { id: low }, last: { id: high, count } }: ChainPart,
 ): Promise<number> {
-  // A target or a request has few entries.
+  // A target or a request usually has few entries.
   if (condition.terms.length === 0) return 0;
   const { postings, horizon } = await readPostings(db, condition, organization, { low, high, isDescending }, SAMPLE);
   // The last block stands for all.

@@ -1,7 +1,8 @@
 /** Reads the postings of a condition: which entries of which blocks meet it. They are parsed only where a page needs them. */
 import type { ReadDb } from "../../db/store.ts";
 import { indexesOfText, membershipOfText } from "../chain/posting-text.ts";
-import { findIndexed, type IndexedTerm } from "./segment-search.ts";
+import { idRows, type SizedBlock } from "./bounds.ts";
+import { findIndexed, type IndexedTerm, indexedIn } from "./segment-search.ts";
 
 /** An entry meets a condition if it has one of the terms, either of a posting or of the index of targets and requests. */
 export interface Condition {
@@ -25,6 +26,8 @@ export interface FoundPostings {
   readonly postings: readonly Posting[];
   /** The last block that was looked at, in the order of the range; undefined for all of the range. */
   readonly horizon: number | undefined;
+  /** Rows that were read, each of about 2 KiB. */
+  readonly cost: number;
 }
 
 /**
@@ -40,6 +43,7 @@ export async function readPostings(
 ): Promise<FoundPostings> {
   let rest = range;
   let horizon: number | undefined;
+  let cost = 0;
   const found: Posting[] = [];
   const searches = [
     ...terms.map((term) => (part: BlockRange) => findTerm(db, term, part, limit)),
@@ -47,13 +51,14 @@ export async function readPostings(
     ...indexed.map((wanted) => (part: BlockRange) => findIndexed(db, wanted, organization, part, limit)),
   ];
   for (const search of searches) {
-    const { postings, horizon: reached } = await search(rest);
+    const { postings, horizon: reached, cost: added } = await search(rest);
     found.push(...postings);
+    cost += added;
     if (reached === undefined) continue;
     horizon = reached;
     rest = range.isDescending ? { ...rest, low: reached } : { ...rest, high: reached };
   }
-  return { postings: found.filter(({ block }) => block >= rest.low && block <= rest.high), horizon };
+  return { postings: found.filter(({ block }) => block >= rest.low && block <= rest.high), horizon, cost };
 }
 
 async function findTerm(db: ReadDb, term: number, { low, high, isDescending }: BlockRange, limit: number): Promise<FoundPostings> {
@@ -67,7 +72,7 @@ async function findTerm(db: ReadDb, term: number, { low, high, isDescending }: B
     .limit(limit)
     .execute();
   const postings = rows.map(({ block, entries }) => ({ block: Number(block), entries }));
-  return { postings, horizon: rows.length === limit ? postings.at(-1)?.block : undefined };
+  return { postings, horizon: rows.length === limit ? postings.at(-1)?.block : undefined, cost: rows.length };
 }
 
 /**
@@ -78,15 +83,13 @@ export async function postingsIn(
   db: ReadDb,
   { terms, indexed }: Condition,
   organization: string,
-  blocks: readonly number[],
+  blocks: readonly SizedBlock[],
 ): Promise<Map<number, Posting[]>> {
-  const [first, last] = [blocks.at(0) ?? 0, blocks.at(-1) ?? 0];
-  const part = { low: Math.min(first, last), high: Math.max(first, last), isDescending: false };
+  if (blocks.length === 0) return new Map();
+  const [first, last] = [blocks.at(0)?.id ?? 0, blocks.at(-1)?.id ?? 0];
+  const part = { low: Math.min(first, last), high: Math.max(first, last) };
   const found: Posting[] = [];
-  const ids = db.dialect.rowsOf(
-    blocks.map((id) => ({ id })),
-    { id: "bigint" },
-  );
+  const ids = idRows(db, blocks);
   for (const term of terms) {
     const among = db.selectFrom(ids.as("r")).select("r.id");
     const query = db
@@ -98,12 +101,7 @@ export async function postingsIn(
       .where("block", "in", among);
     for (const { block, entries } of await query.execute()) found.push({ block: Number(block), entries });
   }
-  for (const wanted of indexed)
-    for (let low: number | undefined = part.low; low !== undefined; ) {
-      const { postings, horizon }: FoundPostings = await findIndexed(db, wanted, organization, { ...part, low }, Number.MAX_SAFE_INTEGER);
-      found.push(...postings);
-      low = horizon === undefined ? undefined : horizon + 1;
-    }
+  for (const wanted of indexed) found.push(...(await indexedIn(db, wanted, organization, blocks)));
   return Map.groupBy(found, ({ block }) => block);
 }
 

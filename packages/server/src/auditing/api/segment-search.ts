@@ -1,8 +1,11 @@
 /** Finds entries by the term of their target or request: in the segments of the index, and in the blocks after the last one. */
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
 import { numbersOf } from "../chain/block.ts";
 import { lastIndexedBlock } from "../chain/segment-index.ts";
 import { bucketOf, entriesWithTerm } from "../chain/segment-records.ts";
+import { idRows, type SizedBlock } from "./bounds.ts";
 import type { BlockRange, FoundPostings, Posting } from "./postings.ts";
 
 /** The property of entries that has the term. */
@@ -15,11 +18,15 @@ export interface IndexedTerm {
 
 /** One statement reads this many segments at most. A bucket has about 2 KiB. */
 const MAX_SEGMENTS_PER_READ = 256;
+/** One search: the segments of 16 million entries. */
+const MAX_SEGMENTS_PER_SEARCH = 1024;
 /** Segments of many entries have about as many blocks of the largest size. */
 const BLOCKS_PER_SEGMENT = 8;
 /** Usually the blocks after the last segment are fewer. They are more while the index is made anew. */
 const MAX_SCANNED_BLOCKS = 2048;
 const MAX_SCANNED_ENTRIES = 32_768;
+const BYTES_PER_COST = 2048;
+const BYTES_PER_TERM = 6;
 
 /** @param limit blocks that are enough */
 export async function findIndexed(
@@ -34,35 +41,42 @@ export async function findIndexed(
   const rest: BlockRange = { ...range, high: Math.min(range.high, indexed) };
   const parts = [(some: number) => searchSegments(db, wanted, rest, some), () => scanBlocks(db, wanted, organization, tail)];
   const postings: Posting[] = [];
+  let cost = 0;
   for (const [at, search] of (range.isDescending ? parts.toReversed() : parts).entries()) {
     const found = await search(limit - postings.length);
     postings.push(...found.postings);
-    if (found.horizon !== undefined) return { postings, horizon: found.horizon };
+    cost += found.cost;
+    if (found.horizon !== undefined) return { postings, horizon: found.horizon, cost };
     const border = range.isDescending ? tail.low : rest.high;
     const hasMore = range.isDescending ? rest.low <= rest.high : tail.low <= tail.high;
-    if (at === 0 && postings.length >= limit && hasMore) return { postings, horizon: border };
+    if (at === 0 && postings.length >= limit && hasMore) return { postings, horizon: border, cost };
   }
-  return { postings, horizon: undefined };
+  return { postings, horizon: undefined, cost };
 }
 
 async function searchSegments(db: ReadDb, { term }: IndexedTerm, range: BlockRange, limit: number): Promise<FoundPostings> {
   const { isDescending } = range;
   let { low, high } = range;
   const postings: Posting[] = [];
+  let cost = 0;
   let size = Math.min(Math.max(1, Math.ceil(limit / BLOCKS_PER_SEGMENT)), MAX_SEGMENTS_PER_READ);
-  while (low <= high) {
+  for (let segments = 0; low <= high; size = Math.min(size * 4, MAX_SEGMENTS_PER_READ)) {
     const rows = await readSegments(db, bucketOf(term), { low, high, isDescending }, size);
-    for (const { records } of rows)
+    cost += rows.reduce((sum, { records }) => sum + Math.max(1, records.length / BYTES_PER_COST), 0);
+    let horizon: number | undefined;
+    for (const { first_block, segment, records } of rows) {
       for (const posting of entriesWithTerm(records, term)) if (posting.block >= low && posting.block <= high) postings.push(posting);
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < size) break;
-    const horizon = Number(isDescending ? last.first_block : last.segment);
-    if (postings.length >= limit) return { postings, horizon };
+      horizon = Number(isDescending ? first_block : segment);
+      // A segment has the blocks of one entry each of a request that a client repeats.
+      if (postings.length >= limit) return { postings, horizon, cost };
+    }
+    if (horizon === undefined || rows.length < size) break;
+    segments += rows.length;
+    if (segments >= MAX_SEGMENTS_PER_SEARCH) return { postings, horizon, cost };
     if (isDescending) high = horizon - 1;
     else low = horizon + 1;
-    size = Math.min(size * 4, MAX_SEGMENTS_PER_READ);
   }
-  return { postings, horizon: undefined };
+  return { postings, horizon: undefined, cost };
 }
 
 /** The segments that have blocks of the range, in its order. */
@@ -80,7 +94,7 @@ function readSegments(db: ReadDb, bucket: number, { low, high, isDescending }: B
 
 async function scanBlocks(db: ReadDb, wanted: IndexedTerm, organization: string, range: BlockRange): Promise<FoundPostings> {
   const { low, high, isDescending } = range;
-  if (low > high) return { postings: [], horizon: undefined };
+  if (low > high) return { postings: [], horizon: undefined, cost: 0 };
   const heads = await db
     .selectFrom("audit_block")
     .select(["id", "count"])
@@ -89,33 +103,71 @@ async function scanBlocks(db: ReadDb, wanted: IndexedTerm, organization: string,
     .orderBy("id", isDescending ? "desc" : "asc")
     .limit(MAX_SCANNED_BLOCKS)
     .execute();
-  let entries = 0;
-  let last: number | undefined;
-  for (const { id, count } of heads) {
-    if (last !== undefined && entries + count > MAX_SCANNED_ENTRIES) break;
-    entries += count;
-    last = Number(id);
-  }
-  if (last === undefined) return { postings: [], horizon: undefined };
-  const isAll = heads.length < MAX_SCANNED_BLOCKS && last === Number(heads.at(-1)?.id);
+  const some = takeEntries(heads.map(({ id, count }) => ({ id: Number(id), count })));
+  const last = some.at(-1)?.id;
+  if (last === undefined) return { postings: [], horizon: undefined, cost: 0 };
+  const isAll = heads.length < MAX_SCANNED_BLOCKS && some.length === heads.length;
   const [from, to] = isDescending ? [last, high] : [low, last];
-  return { postings: await scanColumn(db, wanted, organization, { low: from, high: to, isDescending }), horizon: isAll ? undefined : last };
+  const rows = await selectColumn(db, wanted, organization).where("id", ">=", from).where("id", "<=", to).execute();
+  const postings = rows.flatMap((row) => postingIn(row, wanted));
+  const entries = some.reduce((sum, { count }) => sum + count, 0);
+  return { postings, horizon: isAll ? undefined : last, cost: some.length + (entries * BYTES_PER_TERM) / BYTES_PER_COST };
 }
 
-async function scanColumn(db: ReadDb, { column, term }: IndexedTerm, organization: string, { low, high }: BlockRange): Promise<Posting[]> {
-  const rows = await db
+/** The first blocks, as many as one statement may scan. */
+function takeEntries(blocks: readonly SizedBlock[]): readonly SizedBlock[] {
+  let entries = 0;
+  const end = blocks.findIndex(({ count }, at) => {
+    entries += count;
+    return at > 0 && entries > MAX_SCANNED_ENTRIES;
+  });
+  return end === -1 ? blocks : blocks.slice(0, end);
+}
+
+function selectColumn(db: ReadDb, { column }: IndexedTerm, organization: string) {
+  return db
     .selectFrom("audit_block")
     .select(["id", `${column} as terms`])
-    .where("id", ">=", low)
-    .where("id", "<=", high)
     .where(db.dialect.unindexed("org_uid"), "=", organization)
-    .orderBy("id")
-    .execute();
-  return rows.flatMap(({ id, terms }) => {
-    const entries = terms === null ? ALL : numbersOf(terms).flatMap((one, index) => (one === term ? [index] : []));
-    return entries.length === 0 ? [] : [{ block: Number(id), entries }];
-  });
+    .orderBy("id");
+}
+
+function postingIn({ id, terms }: { id: number; terms: Uint8Array | null }, { term }: IndexedTerm): Posting[] {
+  const entries = terms === null ? ALL : numbersOf(terms).flatMap((one, index) => (one === term ? [index] : []));
+  return entries.length === 0 ? [] : [{ block: Number(id), entries }];
 }
 
 /** In the form of a posting. */
 const ALL = "*";
+
+/** The entries of some blocks, of which there are few. Reads only the segments that have one of them. */
+export async function indexedIn(db: ReadDb, wanted: IndexedTerm, organization: string, blocks: readonly SizedBlock[]): Promise<Posting[]> {
+  const indexed = await lastIndexedBlock(db);
+  const found = await searchSegmentsOf(
+    db,
+    wanted,
+    blocks.filter(({ id }) => id <= indexed),
+  );
+  let rest = blocks.filter(({ id }) => id > indexed);
+  while (rest.length > 0) {
+    const some = takeEntries(rest);
+    const ids = db.selectFrom(idRows(db, some).as("r")).select("r.id");
+    const rows = await selectColumn(db, wanted, organization).where("id", "in", ids).execute();
+    found.push(...rows.flatMap((row) => postingIn(row, wanted)));
+    rest = rest.slice(some.length);
+    await nextTurn();
+  }
+  return found;
+}
+
+async function searchSegmentsOf(db: ReadDb, { term }: IndexedTerm, blocks: readonly SizedBlock[]): Promise<Posting[]> {
+  if (blocks.length === 0) return [];
+  const bucket = bucketOf(term);
+  const { rows } = await sql<{ records: Uint8Array }>`
+    select s.records from audit_segment as s where s.bucket = ${bucket} and s.segment in (
+      select (select e.segment from audit_segment as e where e.bucket = ${bucket} and e.segment >= r.id order by e.segment limit 1)
+      from ${idRows(db, blocks)} as r)
+    order by s.segment`.execute(db);
+  const wanted = new Set(blocks.map(({ id }) => id));
+  return rows.flatMap(({ records }) => entriesWithTerm(records, term).filter(({ block }) => wanted.has(block)));
+}
