@@ -1,4 +1,5 @@
 /** Composes the server: the platform, then the domains, then the listener. */
+import { join } from "node:path";
 import { services } from "@holt/api";
 import packageJson from "../package.json" with { type: "json" };
 import { startAdvisories } from "./advisories/module.ts";
@@ -43,6 +44,7 @@ import { defaultLimits, type TransportLimits } from "./http/transport-limits.ts"
 import { startIam } from "./iam/module.ts";
 import { startKeyRotation } from "./iam/tokens/key-rotation.ts";
 import { DatabaseCheck } from "./jobs/database-check.ts";
+import { meterDiskSpace } from "./jobs/disk-metrics.ts";
 import { DiskSpace } from "./jobs/disk-space.ts";
 import { startReleasingPages } from "./jobs/free-pages.ts";
 import { type ConcurrencyLimit, createCallLimit } from "./jobs/limit.ts";
@@ -139,7 +141,9 @@ export async function createApp(
   const refused = createRefusalCounter(meter);
   const limit = callLimit ?? createMeteredLimit(config.maxConcurrentCalls, meter, () => refused("concurrent-calls"));
   const callerSlots = createCallerSlots(limits.transfersPerCaller, () => refused("transfers-per-caller"));
-  const disk = stack.use(await DiskSpace.start({ folder: config.dataDir, minFreeBytes: config.minFreeDiskBytes, log }));
+  const folders = { data: config.dataDir, blobs: join(config.dataDir, "blobs") };
+  const disk = stack.use(await DiskSpace.start({ folders, minFreeBytes: config.minFreeDiskBytes, log }));
+  meterDiskSpace(disk, meter);
   const recorder = stack.use(new Recorder({ store, clock, log }));
   const parsers = stack.use(new Parsers());
   const mail = startMail({ store, clock, log, secrets, settings: config });

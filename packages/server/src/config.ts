@@ -403,7 +403,7 @@ export const settings: Settings = {
   minFreeDiskBytes: {
     env: "HOLT_MIN_FREE_DISK",
     fallback: "536870912",
-    doc: "Bytes of the disk with HOLT_DATA_DIR that stay free. With less free space, calls and uploads that store content are refused with UNAVAILABLE (HTTP 503); reads, deletions, sign-ins and collection go on. `0` writes until the disk is full.",
+    doc: "Bytes of the disk with HOLT_DATA_DIR, and of the disk with its folder `blobs`, that stay free. With less free space, calls and uploads that store content are refused with UNAVAILABLE (HTTP 503); reads, deletions, sign-ins and collection go on. `0` writes until the disk is full.",
     parse: parseInteger(0, Number.MAX_SAFE_INTEGER),
   },
   signingKeyRotationMs: {

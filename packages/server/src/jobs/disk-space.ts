@@ -1,15 +1,22 @@
 /**
- * Watches the free space of the disk with the data, and refuses growth while there is too little. SQLite needs space for
- * every transaction, also for those that delete, so a full disk could not be emptied by calls.
+ * Watches the free space of the disks with the data and the blobs, and refuses growth while one has too little. SQLite needs
+ * space for every transaction, also for those that delete, so a full disk could not be emptied by calls.
  */
-import { statfs } from "node:fs/promises";
+import { stat, statfs } from "node:fs/promises";
 import { HoltError, unavailable } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { Loop } from "./loop.ts";
 
+export type DiskFolder = "data" | "blobs";
+
+export interface FreeSpace {
+  readonly folder: DiskFolder;
+  readonly freeBytes: number;
+}
+
 export interface DiskSpaceOptions {
-  /** Any folder on the disk. */
-  readonly folder: string;
+  /** Paths of the folders by name. A folder on the disk of an earlier one is not measured. */
+  readonly folders: Readonly<Partial<Record<DiskFolder, string>>>;
   /** 0 to refuse nothing. */
   readonly minFreeBytes: number;
   readonly log: Log;
@@ -21,12 +28,15 @@ const RETRY_AFTER_SECONDS = 30;
 
 export class DiskSpace implements AsyncDisposable {
   readonly #options: DiskSpaceOptions;
+  readonly #disks: readonly Disk[];
   readonly #loop: Loop | undefined;
+  /** Of the disk with the least. */
   #freeBytes = Number.POSITIVE_INFINITY;
   #isLow = false;
 
-  constructor(options: DiskSpaceOptions) {
+  private constructor(options: DiskSpaceOptions, disks: readonly Disk[]) {
     this.#options = options;
+    this.#disks = disks;
     const step = async () => {
       await this.#measure();
       return INTERVAL_MS;
@@ -37,7 +47,7 @@ export class DiskSpace implements AsyncDisposable {
 
   /** Knows the free space from the beginning. */
   static async start(options: DiskSpaceOptions): Promise<DiskSpace> {
-    const space = new DiskSpace(options);
+    const space = new DiskSpace(options, await findDisks(options.folders));
     if (options.minFreeBytes > 0) await space.#measure();
     return space;
   }
@@ -53,6 +63,21 @@ export class DiskSpace implements AsyncDisposable {
     throw new HoltError(code, message, { retryAfterSeconds: RETRY_AFTER_SECONDS });
   }
 
+  /** What the operator keeps free; 0 if nothing. */
+  get minFreeBytes(): number {
+    return this.#options.minFreeBytes;
+  }
+
+  /** The free space of each disk now. */
+  read(): Promise<FreeSpace[]> {
+    return Promise.all(
+      this.#disks.map(async ({ folder, path }) => {
+        const { bavail, bsize } = await statfs(path);
+        return { folder, freeBytes: bavail * bsize };
+      }),
+    );
+  }
+
   /** Undefined while there is enough space. */
   problem(): string | undefined {
     return this.#isLow ? this.#text() : undefined;
@@ -64,16 +89,35 @@ export class DiskSpace implements AsyncDisposable {
   }
 
   async #measure(): Promise<void> {
-    const { folder, minFreeBytes, log } = this.#options;
-    const { bavail, bsize } = await statfs(folder);
-    this.#freeBytes = bavail * bsize;
+    const { minFreeBytes, log } = this.#options;
+    const [least] = (await this.read()).toSorted((a, b) => a.freeBytes - b.freeBytes);
+    if (least === undefined) return;
+    this.#freeBytes = least.freeBytes;
     const isLow = this.#freeBytes < minFreeBytes;
-    if (isLow && !this.#isLow) log.error({ freeBytes: this.#freeBytes, minFreeBytes }, "the disk is nearly full: writes are refused");
-    if (!isLow && this.#isLow) log.info({ freeBytes: this.#freeBytes }, "the disk has space again: writes are served");
+    if (isLow && !this.#isLow) log.error({ ...least, minFreeBytes }, "the disk is nearly full: writes are refused");
+    if (!isLow && this.#isLow) log.info({ ...least }, "the disk has space again: writes are served");
     this.#isLow = isLow;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#loop?.[Symbol.asyncDispose]();
   }
+}
+
+interface Disk {
+  readonly folder: DiskFolder;
+  readonly path: string;
+}
+
+/** One folder per disk. A folder that does not exist holds nothing: the blobs are elsewhere. */
+async function findDisks(folders: DiskSpaceOptions["folders"]): Promise<Disk[]> {
+  const disks = new Map<number, Disk>();
+  for (const [folder, path] of Object.entries(folders) as [DiskFolder, string][]) {
+    const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return undefined;
+      throw error;
+    });
+    if (found !== undefined && !disks.has(found.dev)) disks.set(found.dev, { folder, path });
+  }
+  return [...disks.values()];
 }
