@@ -164,6 +164,8 @@ await describeConsole("people, machines and access in the console", ({ world, wa
     const pem = (await dialog.getByText(/BEGIN PRIVATE KEY/).innerText()).trim();
     const command = await dialog.getByText(/^node -e/).innerText();
     await assertAccessible(page);
+    // The command signs by the clock of this machine, and the server's stands since its start.
+    world.clock.advance(Date.now() - world.clock.now().getTime());
     const proof = await proofOf(command, pem);
     const { uid } = await identityNamed("old-server");
     const exchanged = await fetch(`${world.baseUrl}/sts/exchange`, {
