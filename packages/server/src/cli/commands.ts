@@ -34,7 +34,7 @@ export async function signInLink(config: Config): Promise<string> {
   const { store, clock } = installation;
   const secrets = await installation.openSecrets();
   await installation.bootstrap();
-  return store.transaction((db) => createSignInLink(db, config.baseUrl, clock.now(), secrets));
+  return await store.transaction((db) => createSignInLink(db, config.baseUrl, clock.now(), secrets));
 }
 
 /** An access token of the bootstrap owner for this server's API, good for an hour. */

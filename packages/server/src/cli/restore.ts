@@ -83,5 +83,5 @@ async function runRestore(target: BackupTarget, snapshot: Snapshot, config: Conf
   );
   console.error("verifying");
   const { name, schema, blobs } = snapshot;
-  return checkRestored(`Restored ${name}: the database and ${blobs.count} blobs of ${blobs.bytes} bytes.`, schema, config);
+  return await checkRestored(`Restored ${name}: the database and ${blobs.count} blobs of ${blobs.bytes} bytes.`, schema, config);
 }

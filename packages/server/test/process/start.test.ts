@@ -10,6 +10,7 @@ import { promisify } from "node:util";
 import pg from "pg";
 import { settings } from "../../src/config.ts";
 import { freePort } from "../harness/free-port.ts";
+import { storeNames } from "../harness/harness.ts";
 import {
   createInstallation,
   get,
@@ -35,6 +36,31 @@ async function organizationsAt(baseUrl: string, token: string): Promise<Groups["
 }
 
 describe("holtd", { concurrency: 2 }, () => {
+  for (const store of storeNames)
+    test(`token --link prints a link that signs in once, on ${store}`, async () => {
+      await using folder = await temporaryFolder();
+      const settings = {
+        HOLT_DATA_DIR: join(folder.path, "data"),
+        HOLT_DATABASE_URL: store === "postgres" ? await createDatabase() : "",
+        HOLT_LISTEN: `127.0.0.1:${await freePort()}`,
+      };
+      await using server = await startHoltd(settings);
+      const { code, stdout, stderr } = await runHoltd(["token", "--link"], settings);
+      assert.equal(code, 0, stderr);
+      const [, origin = "", secret = ""] = /^(.+)\/console\/sign-in#link=([\w-]{43})\n$/.exec(stdout) ?? [];
+      assert.equal(origin, server.baseUrl, stdout);
+      const redeem = () => {
+        const body = new URLSearchParams({ grant_type: "link", secret });
+        return fetch(`${origin}/oauth/session`, {
+          method: "POST",
+          headers: { "x-holt-console": "1", "sec-fetch-site": "same-origin" },
+          body,
+        });
+      };
+      assert.equal((await redeem()).status, 200);
+      assert.equal((await redeem()).status, 400);
+    });
+
   test("a starting server prints its address, its data folder and the first call to make", async () => {
     await using folder = await temporaryFolder();
     await using server = await startHoltd({ HOLT_DATA_DIR: join(folder.path, "data"), HOLT_ORG_NAME: "acme" });

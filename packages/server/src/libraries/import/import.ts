@@ -157,7 +157,7 @@ async function publishCandidate(path: string, candidate: Candidate, run: ImportR
     await candidate.verify(staged);
     return candidate.read(staged, { library, staging, parsers, publisher });
   };
-  return publishStaged(staged, read, change, dependencies);
+  return await publishStaged(staged, read, change, dependencies);
 }
 
 /** Reads a file once and keeps the reason if that fails. */

@@ -113,7 +113,7 @@ class Tree implements SourceTree {
     if (!(await this.has(path))) return undefined;
     await using file = await this.open(path);
     if (file.size > maxBytes) throw new UnreadableFile(`larger than ${maxBytes} bytes`);
-    return buffer(file.read());
+    return await buffer(file.read());
   }
 
   has(path: string): Promise<boolean> {
