@@ -43,9 +43,26 @@ export function applyMask<Desc extends DescMessage>(
   return next;
 }
 
-/** A copy without output-only fields. */
+/** A copy without output-only fields. It shares the values of the other fields. */
 export function writableFields<Desc extends DescMessage>(schema: Desc, given: MessageShape<Desc>): MessageShape<Desc> {
-  return applyMask(schema, create(schema), given, { paths: ["*"] });
+  const next = create(schema);
+  const [from, to] = [given, next] as unknown as [Record<string, unknown>, Record<string, unknown>];
+  for (const field of writableFieldsOf(schema)) {
+    const { localName } = field.oneof ?? field;
+    if (isFieldSet(given, field)) to[localName] = from[localName];
+  }
+  return next;
+}
+
+/** Reading the options of a field costs more than copying its value. */
+const writable = new WeakMap<DescMessage, readonly DescField[]>();
+
+function writableFieldsOf(schema: DescMessage): readonly DescField[] {
+  const known = writable.get(schema);
+  if (known !== undefined) return known;
+  const fields = schema.fields.filter((field) => !isOutputOnly(field));
+  writable.set(schema, fields);
+  return fields;
 }
 
 function setPaths<Desc extends DescMessage>(schema: Desc, incoming: MessageShape<Desc>): string[] {
