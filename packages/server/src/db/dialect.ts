@@ -16,7 +16,8 @@ import {
 import { assertNoNul } from "./nul.ts";
 import { computed } from "./slot.ts";
 
-type Locked = <DB, TB extends keyof DB, O>(query: SelectQueryBuilder<DB, TB, O>) => SelectQueryBuilder<DB, TB, O>;
+/** @param of the table whose rows are locked, if not those of all */
+type Locked = <DB, TB extends keyof DB, O>(query: SelectQueryBuilder<DB, TB, O>, of?: TB & string) => SelectQueryBuilder<DB, TB, O>;
 
 /** SQL fragments for migrations, where the databases differ. */
 export interface ColumnTypes {
@@ -218,10 +219,10 @@ export const postgresDialect: Dialect = {
     keyTable: "",
   },
   // A plain FOR UPDATE would also block the insertion of children; NO KEY does not.
-  forUpdate: (query) => query.forNoKeyUpdate(),
-  forDelete: (query) => query.forUpdate(),
-  forShare: (query) => query.forShare(),
-  forKeyShare: (query) => query.forKeyShare(),
+  forUpdate: (query, of) => query.forNoKeyUpdate(of),
+  forDelete: (query, of) => query.forUpdate(of),
+  forShare: (query, of) => query.forShare(of),
+  forKeyShare: (query, of) => query.forKeyShare(of),
   forClaim: (query) => query.forNoKeyUpdate().skipLocked(),
   unindexed: (column) => sql`${sql.ref(column)}`,
   frequent: (column) => sql`(${sql.ref(column)} || '')`,

@@ -16,7 +16,12 @@ export function createReadHandle(dialect: Dialect, execute: Execute): ReadDb {
   return readHandleOf(dialect, createExecutor(dialect, execute));
 }
 
-export function createWriteHandle(dialect: Dialect, execute: Execute, afterCommit: WriteDb["afterCommit"]): WriteDb {
+/** What a transaction gives to its handle. */
+export interface WriteParts extends Pick<WriteDb, "append" | "afterCommit"> {
+  readonly execute: Execute;
+}
+
+export function createWriteHandle(dialect: Dialect, { execute, append, afterCommit }: WriteParts): WriteDb {
   const executor = createExecutor(dialect, execute);
   const creator = new QueryCreator<Schema>({ executor });
   return {
@@ -24,6 +29,10 @@ export function createWriteHandle(dialect: Dialect, execute: Execute, afterCommi
     insertInto: bound(creator, "insertInto"),
     updateTable: bound(creator, "updateTable"),
     deleteFrom: bound(creator, "deleteFrom"),
+    async append(query, errorFor) {
+      assertNoNul(query.parameters);
+      await append(query, errorFor);
+    },
     afterCommit,
     audit: { isCovered: false, changes: [] },
   };

@@ -29,8 +29,12 @@ function state(name: string): { name: string; value: string } {
   return { name, value: "0" };
 }
 
+function incrementOf(db: WriteDb, name: string) {
+  return db.updateTable("server_state").set({ value: sql`(cast(value as integer) + 1)::text` }).where("name", "=", name);
+}
+
 async function increment(db: WriteDb, name: string): Promise<void> {
-  await db.updateTable("server_state").set({ value: sql`(cast(value as integer) + 1)::text` }).where("name", "=", name).execute();
+  await incrementOf(db, name).execute();
 }
 
 test("a deadlocked transaction is retried and its actions after the commit run once", async () => {
@@ -57,6 +61,51 @@ test("a deadlocked transaction is retried and its actions after the commit run o
     { name: "a", value: "2" },
     { name: "b", value: "2" },
   ]);
+});
+
+test("a transaction is retried whose commit meets a deadlock of an appended statement", async () => {
+  let attempts = 0;
+  const both = Promise.withResolvers<void>();
+  const cross = (first: string, second: string) =>
+    store.transaction(async (db) => {
+      await increment(db, first);
+      // Both hold the row that the other one wants.
+      if (++attempts === 2) both.resolve();
+      await both.promise;
+      await db.append(incrementOf(db, second).compile(), () => new RangeError("misunderstood"));
+    });
+  await store.transaction((db) =>
+    db
+      .insertInto("server_state")
+      .values([state("x"), state("y")])
+      .execute(),
+  );
+  await Promise.all([cross("x", "y"), cross("y", "x")]);
+  assert.ok(attempts >= 3);
+  const deleted = await store.transaction((db) =>
+    db.deleteFrom("server_state").where("name", "in", ["x", "y"]).returning("value").execute(),
+  );
+  assert.deepEqual(deleted, [{ value: "2" }, { value: "2" }]);
+});
+
+test("the outcome is unknown if the connection is lost with the commit, also if statements were appended", async () => {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const failing = store.transaction(async (db) => {
+    await increment(db, "a");
+    const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(db);
+    await client.query("select pg_terminate_backend($1)", [rows[0]?.pid]);
+    await db.append(incrementOf(db, "a").compile());
+  });
+  await assert.rejects(failing, /may or may not have taken effect/);
+  await client.end();
+  const row = await store.reader.selectFrom("server_state").select("value").where("name", "=", "a").executeTakeFirst();
+  assert.deepEqual(row, { value: "2" });
+});
+
+test("a value that the driver cannot write is refused before its statement is appended", async () => {
+  const failing = store.transaction((db) => db.append(sql`select ${{ toPostgres: assert.fail }}`.compile(db)));
+  await assert.rejects(failing, /cannot be appended with a value of type object/);
 });
 
 test("the number of prepared statements stays small for many statements", async () => {

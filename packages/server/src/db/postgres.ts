@@ -9,12 +9,12 @@ import { noTracer, type Tracer } from "../lib/tracer.ts";
 import { postgresDialect } from "./dialect.ts";
 import { createReadHandle, type Execute } from "./handle.ts";
 import { weightOf } from "./lookup.ts";
-import { createObservation, type Observation, type StatementKind } from "./observation.ts";
-import { type Beginning, beginLazily } from "./postgres-begin.ts";
+import { createObservation, type Observation } from "./observation.ts";
 import { destroyConnection } from "./postgres-connection.ts";
 import { type PostgresHosts, postgresHosts } from "./postgres-hosts.ts";
 import { PostgresLookups } from "./postgres-lookups.ts";
 import { executeOn, executePlainOn, isBroken, markBroken } from "./postgres-statements.ts";
+import { createPostgresTransaction, type PostgresTransaction } from "./postgres-transaction.ts";
 import { Watchdog, type WatchOptions, withTimeout } from "./postgres-watchdog.ts";
 import type { DatabaseUsage, PoolUsage, ReadDb, Store, TransactionOptions, WriteDb } from "./store.ts";
 import { createAttempt, RETRY_AFTER_SECONDS, retryConflicts } from "./transaction.ts";
@@ -120,11 +120,6 @@ class PostgresStore implements Store {
         : this.#lookups.execute(query),
     );
 
-  #observed(kind: StatementKind, client: pg.PoolClient, { execute }: Beginning, options?: WatchOptions): Execute {
-    const { observation, watchdog } = this.#parts;
-    return observation.statements(kind, (query) => watchdog.watch(client, () => execute(query), options));
-  }
-
   transaction<T>(work: (db: WriteDb) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
     return this.#parts.observation.transaction(work, (bound) => this.#transaction(bound, options));
   }
@@ -133,10 +128,10 @@ class PostgresStore implements Store {
     return retryConflicts(async () => {
       try {
         const { value, attempt, isBegun } = await this.#withTransactionClient(this.#writers, async (client) => {
-          const beginning = this.#begin(client, "isolation level read committed read write");
-          const attempt = createAttempt(postgresDialect, this.#observed("write", client, beginning, { hasNoLimit }));
-          const value = await this.#inTransaction(client, beginning, () => attempt.run(work));
-          return { value, attempt, isBegun: beginning.isBegun };
+          const statements = this.#statements("write", client, { hasNoLimit });
+          const attempt = createAttempt(postgresDialect, statements);
+          const value = await this.#inTransaction(client, statements, () => attempt.run(work));
+          return { value, attempt, isBegun: statements.isBegun };
         });
         if (isBegun) this.#writeHealth.succeeded();
         attempt.committed(this.#parts.log);
@@ -152,47 +147,54 @@ class PostgresStore implements Store {
     return retryConflicts(() =>
       this.#withTransactionClient(this.#readers, async (client) => {
         let isOver = false;
-        const beginning = this.#begin(client, "isolation level repeatable read read only");
-        const execute = this.#observed("snapshot", client, beginning);
+        const statements = this.#statements("snapshot", client);
         const db = createReadHandle(postgresDialect, async (query) => {
           if (isOver) throw new Error("this snapshot is over: its work did not await a statement");
-          return execute(query);
+          return statements.execute(query);
         });
-        return this.#inTransaction(client, beginning, () => work(db).finally(() => (isOver = true)));
+        return this.#inTransaction(client, statements, () => work(db).finally(() => (isOver = true)));
       }),
     );
+  }
+
+  #statements(kind: "write" | "snapshot", client: pg.PoolClient, options?: WatchOptions): PostgresTransaction {
+    const { observation, watchdog } = this.#parts;
+    return createPostgresTransaction({
+      client,
+      begin: () => this.#begin(client, BEGIN[kind]),
+      execute: observation.statements(kind, (query) => executeOn(client, query)),
+      watch: (statements) => watchdog.watch(client, statements, options),
+    });
   }
 
   /** A standby refuses to begin a transaction that writes. A new connection may lead to the primary. */
-  #begin(client: pg.PoolClient, mode: string): Beginning {
-    return beginLazily(client, () =>
-      executePlainOn(client, `begin ${mode}`).catch((cause: unknown) => {
-        markBroken(client);
-        this.#parts.hosts.doubt();
-        const reason =
-          cause instanceof HoltError
-            ? cause
-            : unavailable("the database does not accept changes", { cause, retryAfterSeconds: RETRY_AFTER_SECONDS });
-        throw this.#parts.watchdog.hasClosed(client) ? reason : new NotBegun(reason);
-      }),
-    );
+  async #begin(client: pg.PoolClient, begin: string): Promise<void> {
+    try {
+      await executePlainOn(client, begin);
+    } catch (cause) {
+      markBroken(client);
+      this.#parts.hosts.doubt();
+      const reason =
+        cause instanceof HoltError
+          ? cause
+          : unavailable("the database does not accept changes", { cause, retryAfterSeconds: RETRY_AFTER_SECONDS });
+      throw this.#parts.watchdog.hasClosed(client) ? reason : new NotBegun(reason);
+    }
   }
 
-  async #inTransaction<T>(client: pg.PoolClient, beginning: Beginning, work: () => Promise<T>): Promise<T> {
-    const execute = (text: string) => this.#parts.watchdog.watch(client, () => executePlainOn(client, text));
-    let isCommitting = false;
+  async #inTransaction<T>(client: pg.PoolClient, statements: PostgresTransaction, work: () => Promise<T>): Promise<T> {
     try {
       const value = await work();
-      isCommitting = true;
-      if (beginning.isBegun) await execute("commit");
+      await statements.commit();
       return value;
     } catch (error) {
+      const { failure, isCommitSent, isBegun } = statements;
       // The work may have wrapped this error.
-      if (beginning.failure !== undefined) throw beginning.failure.error;
+      if (failure !== undefined) throw failure.error;
       // The database rolls back when it notices that the connection is closed.
-      if (isBroken(client) && isCommitting) throw unavailable(UNKNOWN_OUTCOME, { cause: error });
+      if (isBroken(client) && isCommitSent) throw unavailable(UNKNOWN_OUTCOME, { cause: error });
       if (isBroken(client)) throw unavailable(NO_OUTCOME, { cause: error, retryAfterSeconds: RETRY_AFTER_SECONDS });
-      if (beginning.isBegun) await execute("rollback").catch(() => {});
+      if (isBegun && !isCommitSent) await this.#parts.watchdog.watch(client, () => executePlainOn(client, "rollback")).catch(() => {});
       throw error;
     }
   }
@@ -284,6 +286,10 @@ class NotBegun extends Error {
   }
 }
 
+const BEGIN = {
+  write: "begin isolation level read committed read write",
+  snapshot: "begin isolation level repeatable read read only",
+};
 const NO_OUTCOME = "the database did not answer; nothing was changed";
 const UNKNOWN_OUTCOME = "the database did not confirm the change, which may or may not have taken effect; read before you repeat it";
 const PROBE = "insert into server_state (name, value) values ($1, $2) on conflict (name) do update set value = excluded.value";

@@ -14,6 +14,8 @@ export type SlotOf<Values> = <Name extends keyof Values & string>(name: Name) =>
 type Build<Values, Row> = (db: ReadDb, slot: SlotOf<Values>) => CompiledQuery<Row>;
 
 export interface Prepared<Values, Row> {
+  /** The statement with these values. */
+  bind(db: ReadDb, values: Values): CompiledQuery<Row>;
   /** The rows of the statement with these values. */
   rows(db: ReadDb, values: Values): Promise<Row[]>;
   /** The first row; undefined if there is none. */
@@ -33,13 +35,14 @@ export function prepare<Values extends object, Row>(build: Build<Values, Row>, {
     const query = build(db, (name) => new Slot(name) as never);
     return weight === undefined ? query : asLookup(query, weight);
   };
-  const rows = async (db: ReadDb, values: Values): Promise<Row[]> => {
+  const bind = (db: ReadDb, values: Values): CompiledQuery<Row> => {
     const query = compiled.get(db.dialect) ?? compile(db);
     compiled.set(db.dialect, query);
     const parameters = query.parameters.map((parameter) => (parameter instanceof Slot ? parameter.valueIn(values) : parameter));
-    return (await db.getExecutor().executeQuery<Row>({ ...query, parameters })).rows;
+    return { ...query, parameters };
   };
-  return { rows, first: async (db, values) => (await rows(db, values))[0] };
+  const rows = async (db: ReadDb, values: Values): Promise<Row[]> => (await db.getExecutor().executeQuery<Row>(bind(db, values))).rows;
+  return { bind, rows, first: async (db, values) => (await rows(db, values))[0] };
 }
 
 export interface PreparedEachOptions<Key> {

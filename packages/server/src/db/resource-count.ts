@@ -4,7 +4,7 @@
  */
 import { sql } from "kysely";
 import { ancestry, isInRoot, parentOf } from "../lib/uid.ts";
-import { prepare } from "./prepared.ts";
+import { prepare, prepareEach } from "./prepared.ts";
 import type { PartialCounts, ResourceTableName } from "./schema.ts";
 import type { ReadDb, WriteDb } from "./store.ts";
 
@@ -69,21 +69,29 @@ async function appendChanges(db: WriteDb, kind: CountKind, counts: ReadonlyMap<s
   // All writers lock rows from the root downwards, so they cannot deadlock.
   const groups = [...counts.keys()].sort();
   for (let start = 0; start < groups.length; start += MAX_ROWS_PER_STATEMENT) {
-    const rows = groups
-      .slice(start, start + MAX_ROWS_PER_STATEMENT)
-      .map((group) => ({ group_uid: group, kind, slot: db.dialect.countSlot, ...counts.get(group)! }));
-    await db
-      .insertInto("resource_count")
-      .values(rows)
-      .onConflict((conflict) =>
-        conflict.columns(["group_uid", "kind", "slot"]).doUpdateSet((eb) => ({
-          below: eb("resource_count.below", "+", eb.ref("excluded.below")),
-          direct: eb("resource_count.direct", "+", eb.ref("excluded.direct")),
-        })),
-      )
-      .execute();
+    const chunk = groups.slice(start, start + MAX_ROWS_PER_STATEMENT);
+    const values: Record<string, string | number> = { kind };
+    for (const [i, group] of chunk.entries()) {
+      const { below, direct } = counts.get(group)!;
+      Object.assign(values, { [`group${i}`]: group, [`below${i}`]: below, [`direct${i}`]: direct });
+    }
+    await db.append(addToCounts(chunk.length).bind(db, values));
   }
 }
+
+/** Adds to the counts of a number of groups. */
+const addToCounts = prepareEach<number, Record<string, string | number>, never>(
+  (size) => (db, slot) => {
+    const rowOf = (i: number) =>
+      sql`(${slot(`group${i}`)}, ${slot("kind")}, ${db.dialect.countSlot}, ${slot(`below${i}`)}, ${slot(`direct${i}`)})`;
+    return sql<never>`
+      insert into resource_count (group_uid, kind, slot, below, direct) values ${sql.join(Array.from({ length: size }, (_, i) => rowOf(i)))}
+      on conflict (group_uid, kind, slot) do update
+      set below = resource_count.below + excluded.below, direct = resource_count.direct + excluded.direct`.compile(db);
+  },
+  String,
+  { capacity: MAX_ROWS_PER_STATEMENT },
+);
 
 /** Zero for a group without rows, and for a group that does not exist. */
 export async function countOf(db: ReadDb, kind: CountKind, group: string): Promise<ResourceCount> {

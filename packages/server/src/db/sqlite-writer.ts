@@ -9,7 +9,7 @@ import type { Observation } from "./observation.ts";
 import { setState } from "./server-state.ts";
 import { isBusy, type SqliteConnection } from "./sqlite-connection.ts";
 import type { WriteDb } from "./store.ts";
-import { type Attempt, createAttempt } from "./transaction.ts";
+import { type Attempt, appendAtOnce, createAttempt } from "./transaction.ts";
 import { WRITE_PROBE, WriteHealth } from "./write-health.ts";
 
 /** Limits of a group, so that finished transactions do not wait long for the others. */
@@ -144,11 +144,11 @@ export class SqliteWriter implements AsyncDisposable {
    */
   async #runJobs(group: Finished[]): Promise<void> {
     const end = performance.now() + MAX_GROUP_MS;
-    const execute = this.#observation.statements("write", async (query) => this.#connection.execute(query));
+    const statements = appendAtOnce(this.#observation.statements("write", async (query) => this.#connection.execute(query)));
     do {
       const job = this.#queue.shift();
       if (job === undefined) return;
-      const attempt = createAttempt(sqliteDialect, execute);
+      const attempt = createAttempt(sqliteDialect, statements);
       // Added before it runs, so that it is rejected if the group is lost.
       const index = group.push({ job, attempt, outcome: { error: undefined } }) - 1;
       this.#exec("savepoint work");

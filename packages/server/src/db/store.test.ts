@@ -10,6 +10,7 @@ import { openDatabase } from "../cli/open-installation.ts";
 import type { GroupTable } from "../iam/tables.ts";
 import { createLog } from "../lib/log.ts";
 import { newUid, parentOf } from "../lib/uid.ts";
+import { preparedInsert } from "./prepared-insert.ts";
 import { appendToCount, appendToCounts, countOf, dropCounts } from "./resource-count.ts";
 import type { Store, WriteDb } from "./store.ts";
 import { ConstraintError } from "./transaction.ts";
@@ -99,6 +100,58 @@ function storeSuite(open: () => Promise<Store>): void {
       (await Promise.all(uids.map(bodyOf))).map((body) => body !== undefined),
       uids.map((_, i) => i !== 10),
     );
+  });
+
+  test("an appended statement is visible to the next statement and is committed", async () => {
+    const [first, second] = [newUid(""), newUid("")];
+    await store.transaction(async (db) => {
+      await db.append(groupInsert(db, first));
+      const row = await db.selectFrom("group").select("uid").where("uid", "=", first).executeTakeFirst();
+      assert.equal(row?.uid, first);
+      await db.append(groupInsert(db, second));
+    });
+    assert.deepEqual([await bodyOf(first), await bodyOf(second)], ["{}", "{}"]);
+    await store.transaction(async (db) => {
+      // More than wait for a round trip.
+      for (let i = 0; i < 200; i++) await appendToCount(db, "role", newUid(first), 1);
+    });
+    assert.equal((await countOf(store.reader, "role", first)).below, 200);
+  });
+
+  test("a transaction fails with the error of an appended statement, whatever a later statement makes of it", async () => {
+    const [uid, other] = [newUid(""), newUid("")];
+    await store.transaction((db) => insertGroup(db, uid));
+    const appendTwice = async (db: WriteDb) => {
+      await db.append(groupInsert(db, other));
+      await db.append(groupInsert(db, uid), () => new RangeError("taken"));
+    };
+    await assert.rejects(store.transaction(appendTwice), new RangeError("taken"));
+    const reading = store.transaction(async (db) => {
+      await appendTwice(db);
+      await db.selectFrom("group").select("uid").execute();
+    });
+    await assert.rejects(reading, new RangeError("taken"));
+    const ignoring = store.transaction(async (db) => {
+      await appendTwice(db).catch(() => {});
+      await db
+        .selectFrom("group")
+        .select("uid")
+        .execute()
+        .catch(() => {});
+    });
+    await assert.rejects(ignoring, new RangeError("taken"));
+    // Without an error of its own it must not look like a constraint of the later statement.
+    const unnamed = store.transaction(async (db) => {
+      await db.append(groupInsert(db, uid));
+      await db.selectFrom("group").select("uid").execute();
+    });
+    await assert.rejects(unnamed, (error: Error) => !(error instanceof ConstraintError) && error.cause instanceof ConstraintError);
+    assert.equal(await bodyOf(other), undefined);
+  });
+
+  test("NUL in an appended statement is refused", async () => {
+    const failing = store.transaction((db) => db.append(groupInsert(db, newUid(""), "a\0b")));
+    await assert.rejects(failing, /NUL/);
   });
 
   test("a duplicate value is refused with the table and its columns", async () => {
@@ -348,4 +401,8 @@ async function insertGroup(db: WriteDb, uid: string, columns: Partial<GroupTable
     .insertInto("group")
     .values({ uid, parent: null, name: "a group", create_time: "", update_time: "", verified: 0, body: "{}", ...columns })
     .execute();
+}
+
+function groupInsert(db: WriteDb, uid: string, name = "") {
+  return preparedInsert(db, "group", { uid, parent: null, name, create_time: "", update_time: "", verified: 0, body: "{}" });
 }

@@ -3,7 +3,7 @@
  * only inside `Store.transaction`.
  */
 import type { DescMessage } from "@bufbuild/protobuf";
-import type { Kysely, QueryExecutorProvider } from "kysely";
+import type { CompiledQuery, Kysely, QueryExecutorProvider } from "kysely";
 import type { Dialect } from "./dialect.ts";
 import type { Schema } from "./schema.ts";
 import type { WalControl } from "./wal-control.ts";
@@ -13,6 +13,12 @@ export interface ReadDb extends QueryExecutorProvider, Pick<Kysely<Schema>, "sel
 }
 
 export interface WriteDb extends ReadDb, Pick<Kysely<Schema>, "insertInto" | "updateTable" | "deleteFrom"> {
+  /**
+   * Runs a statement whose result the transaction does not need. PostgreSQL gets it together with the next statement or
+   * with the commit: if it fails, one of those fails with its error, or the transaction does.
+   * @param errorFor the error to fail with in place of the statement's own, such as that a name is taken
+   */
+  append(query: CompiledQuery, errorFor?: (error: unknown) => unknown): Promise<void>;
   /** Runs `action` once, after the transaction is durable; never if it fails. `action` must not throw. */
   afterCommit(action: () => void): void;
   readonly audit: AuditNotes;

@@ -1,6 +1,6 @@
 /** Implements transactions for both stores: the handle of one attempt, the errors, and retries. Runs no SQL itself. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { type OperationNode, type RootOperationNode, TableNode } from "kysely";
+import { type CompiledQuery, type OperationNode, type RootOperationNode, TableNode } from "kysely";
 import { aborted } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Dialect } from "./dialect.ts";
@@ -30,6 +30,30 @@ export class ConflictError extends Error {
   override readonly name = "ConflictError";
 }
 
+/** The error that the transaction fails with in place of a statement's own. */
+export type ErrorFor = (error: unknown) => unknown;
+
+/** Runs the statements of one transaction. */
+export interface Statements {
+  readonly execute: Execute;
+  /** Like `WriteDb.append`. */
+  append(query: CompiledQuery, errorFor: ErrorFor): Promise<void>;
+}
+
+/** For a store that gains nothing by waiting with a statement. */
+export function appendAtOnce(execute: Execute): Statements {
+  return {
+    execute,
+    async append(query, errorFor) {
+      try {
+        await execute(query);
+      } catch (error) {
+        throw errorFor(error);
+      }
+    },
+  };
+}
+
 /** One attempt at a transaction. */
 export interface Attempt {
   readonly db: WriteDb;
@@ -42,22 +66,26 @@ export interface Attempt {
   committed(log: Log): void;
 }
 
-export function createAttempt(dialect: Dialect, execute: Execute): Attempt {
+export function createAttempt(dialect: Dialect, statements: Statements): Attempt {
   const actions: (() => void)[] = [];
   let isOver = false;
   let failure: { error: unknown } | undefined;
-  async function executeInside(query: Parameters<Execute>[0]): ReturnType<Execute> {
+  async function inside<T>(run: () => Promise<T>): Promise<T> {
     // The connection may already run another transaction.
     if (isOver) throw new Error("this transaction is over: its work did not await a statement");
     if (failure !== undefined) throw new Error("an earlier statement of this transaction failed", { cause: failure.error });
     try {
-      return await execute(query);
+      return await run();
     } catch (error) {
       failure ??= { error };
       throw error;
     }
   }
-  const db = createWriteHandle(dialect, executeInside, (action) => void actions.push(action));
+  const db = createWriteHandle(dialect, {
+    execute: (query) => inside(() => statements.execute(query)),
+    append: (query, errorFor) => inside(() => statements.append(query, (error) => appendedError(error, errorFor))),
+    afterCommit: (action) => void actions.push(action),
+  });
   return {
     db,
     async run(work) {
@@ -82,6 +110,13 @@ export function createAttempt(dialect: Dialect, execute: Execute): Attempt {
       }
     },
   };
+}
+
+/** The caller of a later statement may meet this error, and must not take it for its own constraint. */
+function appendedError(error: unknown, errorFor: ErrorFor | undefined): unknown {
+  if (error instanceof ConflictError) return error;
+  const replaced = errorFor === undefined ? error : errorFor(error);
+  return replaced instanceof ConstraintError ? new Error("a constraint refused an appended statement", { cause: replaced }) : replaced;
 }
 
 /** The retry delay of calls that changed nothing because the database did not answer. */

@@ -4,7 +4,8 @@ import { type DescMessage, type DescMethodUnary, isMessage, type Message, toJson
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import type { Insertable } from "kysely";
 import type { Actor } from "../access/principal.ts";
-import { executeWithWaiting } from "../audit/append.ts";
+import { appendWithWaiting } from "../audit/append.ts";
+import { preparedInsert } from "../db/prepared-insert.ts";
 import type { WriteDb } from "../db/store.ts";
 import { redacted } from "../lib/redact.ts";
 import { type VendorProfile, wireName } from "../lib/vendor-profile.ts";
@@ -46,7 +47,7 @@ export async function appendEvent(db: WriteDb, call: EventedCall, names: EventNa
   const body = isEmpty ? call.request : call.response;
   const schema = isEmpty ? call.method.input : call.method.output;
   const { subject, group, extensions = {} } = subjectOf(body, subjects);
-  const insert = db.insertInto("outbox").values({
+  const insert = preparedInsert(db, "outbox", {
     id: randomUUID(),
     type: `${profile.eventPrefix}.${call.type}`,
     source: baseUrl + sourcePath(call.path, call.alias),
@@ -58,7 +59,7 @@ export async function appendEvent(db: WriteDb, call: EventedCall, names: EventNa
     extensions: JSON.stringify(extensions),
     data: `{${actorOf(call, group)}"body":${bodyText(schema, body)}}`,
   });
-  await executeWithWaiting(db, insert.compile());
+  await appendWithWaiting(db, insert);
   db.afterCommit(onAppend);
   await auditEvents(db, [{ type: call.type, subject, group, actor: call.actor, now: call.now, body: () => bodyText(schema, body) }]);
 }

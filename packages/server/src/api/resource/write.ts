@@ -1,6 +1,8 @@
 /** Writes resources: the row, its indexed columns and the counts above it, always together and always in the call's transaction. */
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { assertRowAllowed } from "../../db/organization-limits.ts";
+import { prepare } from "../../db/prepared.ts";
+import { preparedInsert } from "../../db/prepared-insert.ts";
 import { appendToCount } from "../../db/resource-count.ts";
 import type { WriteDb } from "../../db/store.ts";
 import { ConstraintError } from "../../db/transaction.ts";
@@ -45,18 +47,30 @@ export async function create<Desc extends DescMessage>(
   message: MessageShape<Desc>,
   context: WriteContext,
 ): Promise<JsonText<Desc>> {
-  const uid = resource.hasUidOfGroup ? parent : newUid(parent);
-  if (!isUid(uid)) throw invalidArgument("parent", "the parent is at the deepest of the 64 levels that a tree can have");
+  const uid = resource.hasUidOfGroup ? parent : newUidBelow(parent);
   if (parent !== "") await assertGroupExists(parent, context.db);
   return insert(resource, uid, message, context);
 }
 
-export async function assertGroupExists(uid: string, db: WriteDb): Promise<void> {
-  const row = await db.dialect.forKeyShare(db.selectFrom("group").select("uid").where("uid", "=", uid)).executeTakeFirst();
-  if (row === undefined) throw notFound("Group", uid);
+/** @throws INVALID_ARGUMENT below the deepest level */
+export function newUidBelow(parent: string): string {
+  const uid = newUid(parent);
+  if (!isUid(uid)) throw invalidArgument("parent", "the parent is at the deepest of the 64 levels that a tree can have");
+  return uid;
 }
 
-/** Stores `message` as new under `uid`; sets its uid and times. The caller knows that the parent exists. */
+export async function assertGroupExists(uid: string, db: WriteDb): Promise<void> {
+  if ((await keptGroup.first(db, { uid })) === undefined) throw notFound("Group", uid);
+}
+
+const keptGroup = prepare<{ uid: string }, { uid: string }>((db, slot) =>
+  db.dialect.forKeyShare(db.selectFrom("group").select("uid").where("uid", "=", slot("uid"))).compile(),
+);
+
+/**
+ * Stores `message` as new under `uid`; sets its uid and times. The caller knows that the parent exists. On PostgreSQL a
+ * later statement or the commit fails if the name is taken.
+ */
 export async function insert<Desc extends DescMessage>(
   resource: Resource<Desc>,
   uid: string,
@@ -71,13 +85,11 @@ export async function insert<Desc extends DescMessage>(
   const time = now.toISOString();
   const parent = isInRoot(uid) ? null : parentOf(uid);
   const row = { uid, parent, name: managed.name ?? "", create_time: time, update_time: time, body, ...resource.columns(message) };
-  await db
-    .insertInto(resource.table)
-    // The columns of the one table that `resource` names: more than the type of a union of tables can say.
-    .values(row as never)
-    .execute()
+  // The columns of the one table that `resource` names: more than the type of a union of tables can say.
+  await db.append(preparedInsert(db, resource.table, row as never), (thrown) =>
     // The new uid names nothing. That of the resource in the way can no longer be read in this transaction.
-    .catch((thrown) => throwNameTaken(thrown, resource, resource.hasUidOfGroup ? message : { ...message, uid: "" }));
+    nameTaken(thrown, resource, resource.hasUidOfGroup ? message : { ...message, uid: "" }),
+  );
   await appendToCount(db, resource.table, countedUid(resource, uid), 1);
   await assertRowAllowed(db, resource.table, uid);
   db.audit.changes.push({ kind: resource.kind, uid, schema: resource.schema, after: body });
@@ -102,8 +114,8 @@ export function isDuplicate(thrown: unknown): boolean {
   return thrown instanceof ConstraintError && thrown.kind === "unique";
 }
 
-function throwNameTaken<Desc extends DescMessage>(thrown: unknown, resource: Resource<Desc>, message: MessageShape<Desc>): never {
-  throw (isDuplicate(thrown) ? resource.nameTaken?.(message) : undefined) ?? thrown;
+function nameTaken<Desc extends DescMessage>(thrown: unknown, resource: Resource<Desc>, message: MessageShape<Desc>): unknown {
+  return (isDuplicate(thrown) ? resource.nameTaken?.(message) : undefined) ?? thrown;
 }
 
 /** A stored resource and what an update makes of it. The handler checks its own rules between `prepareUpdate` and `save`. */
@@ -151,7 +163,9 @@ export async function save<Desc extends DescMessage>(
     .set(columns as never)
     .where("uid", "=", managed.uid)
     .execute()
-    .catch((thrown) => throwNameTaken(thrown, resource, next));
+    .catch((thrown) => {
+      throw nameTaken(thrown, resource, next);
+    });
   call.db.audit.changes.push({ kind: resource.kind, uid: managed.uid, schema: resource.schema, before, after: body });
   return new JsonText(resource.schema, body, next);
 }

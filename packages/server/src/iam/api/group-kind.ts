@@ -14,8 +14,9 @@ import {
   OrgStatusSchema,
 } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import type { WriteCall } from "../../api/call/call.ts";
+import { prepare } from "../../db/prepared.ts";
 import type { WriteDb } from "../../db/store.ts";
-import { failedPrecondition, invalidArgument, permissionDenied } from "../../lib/errors.ts";
+import { failedPrecondition, invalidArgument, notFound, permissionDenied } from "../../lib/errors.ts";
 import { compileJsonEncoder, messageFromJson } from "../../lib/proto-json.ts";
 import { rangeBelow, rootOf } from "../../lib/uid.ts";
 import { isStaff, type StaffCollaborators } from "./staff.ts";
@@ -58,14 +59,29 @@ export function assertFolderFields(next: Group, current: Group): void {
   if (next.kind !== current.kind) throw invalidArgument("kind", "a folder has the kind of its organization");
 }
 
-/** Locks the organization against changes, so that a change of its kind comes either before or after the new folder. */
+/**
+ * Locks the organization against changes, so that a change of its kind comes either before or after the new folder, and the
+ * parent against deletion.
+ * @throws NOT_FOUND if the parent does not exist
+ */
 export async function inheritKindAndStatus(folder: Group, parent: string, db: WriteDb): Promise<void> {
-  const query = db.selectFrom("group").select(["verified", "kind", "status"]).where("uid", "=", rootOf(parent));
-  const root = await db.dialect.forShare(query).executeTakeFirst();
-  if (root === undefined || root.verified === 0) return;
+  const root = await rootAndParent.first(db, { root: rootOf(parent), parent });
+  if (root === undefined) throw notFound("Group", parent);
+  if (root.verified === 0) return;
   folder.kind = enumFromJson(OrgKindSchema, root.kind as OrgKindJson);
   folder.status = enumFromJson(OrgStatusSchema, root.status as OrgStatusJson);
 }
+
+const rootAndParent = prepare<{ root: string; parent: string }, { verified: number; kind: string; status: string }>((db, slot) => {
+  const both = db
+    .selectFrom("group as root")
+    .innerJoin("group as parent", (on) => on.onTrue())
+    .select(["root.verified", "root.kind", "root.status"])
+    .where("root.uid", "=", slot("root"))
+    .where("parent.uid", "=", slot("parent"));
+  // The root comes first: updates of organizations lock folders after it.
+  return db.dialect.forKeyShare(db.dialect.forShare(both, "root"), "parent").compile();
+});
 
 /** Gives the kind and the status of an organization to all its folders. Their update times stay: nobody updated them. */
 export async function shareKindAndStatus({ uid, kind, status }: Group, db: WriteDb): Promise<void> {

@@ -13,7 +13,7 @@ import type { Mask } from "../../api/resource/field-mask.ts";
 import { assertName, assertNone, descriptionViolations } from "../../api/resource/names.ts";
 import type { PageTokens } from "../../api/resource/page-token.ts";
 import { standardMethods } from "../../api/resource/standard-methods.ts";
-import { create, insert, prepareCreate, prepareUpdate, save, type WriteContext } from "../../api/resource/write.ts";
+import { create, insert, newUidBelow, prepareCreate, prepareUpdate, save, type WriteContext } from "../../api/resource/write.ts";
 import { alreadyExists, invalidArgument, permissionDenied } from "../../lib/errors.ts";
 import { isInRoot, isUid, newUid } from "../../lib/uid.ts";
 import { builtInRoles } from "../grants/built-in-roles.ts";
@@ -116,6 +116,7 @@ export async function createNamedFolder(parent: string, name: string, context: W
 
 async function insertFolder(parent: string, group: Group, context: WriteContext) {
   assertFolderFields(group, createMessage(GroupSchema));
+  const uid = newUidBelow(parent);
   await inheritKindAndStatus(group, parent, context.db);
-  return create(groups, parent, group, context);
+  return insert(groups, uid, group, context);
 }

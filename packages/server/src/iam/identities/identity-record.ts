@@ -1,5 +1,8 @@
 /** Reads stored identities and updates their last-seen time. All other changes are made by the service in api/. */
 import { type Identity, IdentitySchema } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
+import { sql } from "kysely";
+import { ROW } from "../../db/lookup.ts";
+import { prepare } from "../../db/prepared.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import { compileJsonEncoder, messageFromJson } from "../../lib/proto-json.ts";
@@ -15,9 +18,22 @@ export interface LastSeen {
 
 export const encodeIdentity = compileJsonEncoder(IdentitySchema);
 
+const storedBody = prepare<{ uid: string }, { body: string }>(
+  (db, slot) => db.selectFrom("identity").select("body").where("uid", "=", slot("uid")).compile(),
+  { weight: ROW },
+);
+
+const lockedBody = prepare<{ uid: string }, { body: string }>((db, slot) =>
+  db.dialect.forUpdate(db.selectFrom("identity").select("body").where("uid", "=", slot("uid"))).compile(),
+);
+
+const newBody = prepare<{ uid: string; body: string }, never>((db, slot) =>
+  sql<never>`update identity set body = ${slot("body")} where uid = ${slot("uid")}`.compile(db),
+);
+
 export async function findIdentity(db: ReadDb, uid: string): Promise<Identity | undefined> {
   if (!isUid(uid)) return undefined;
-  const row = await db.selectFrom("identity").select("body").where("uid", "=", uid).executeTakeFirst();
+  const row = await storedBody.first(db, { uid });
   return row === undefined ? undefined : messageFromJson(IdentitySchema, row.body);
 }
 
@@ -32,7 +48,7 @@ export async function lockIdentity(db: WriteDb, uid: string): Promise<void> {
  * @returns whether the identity still exists
  */
 export async function recordLastSeen(db: WriteDb, uid: string, { at, email, emailVerified }: LastSeen): Promise<boolean> {
-  const row = await db.dialect.forUpdate(db.selectFrom("identity").select("body").where("uid", "=", uid)).executeTakeFirst();
+  const row = await lockedBody.first(db, { uid });
   if (row === undefined) return false;
   const identity = messageFromJson(IdentitySchema, row.body);
   identity.lastSeenTime = timestampFromDate(at);
@@ -40,10 +56,6 @@ export async function recordLastSeen(db: WriteDb, uid: string, { at, email, emai
     identity.email = emailVerified ? email : "";
     identity.emailUnverified = emailVerified ? "" : email;
   }
-  await db
-    .updateTable("identity")
-    .set({ body: encodeIdentity(identity) })
-    .where("uid", "=", uid)
-    .execute();
+  await db.append(newBody.bind(db, { uid, body: encodeIdentity(identity) }));
   return true;
 }

@@ -5,7 +5,7 @@
 import { create as createMessage } from "@bufbuild/protobuf";
 import type { Group } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { type Repo, RepoSchema } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
-import { create, isDuplicate, prepareCreate, type WriteContext } from "../../api/resource/write.ts";
+import { create, prepareCreate, type WriteContext } from "../../api/resource/write.ts";
 import type { WriteDb } from "../../db/store.ts";
 import { aborted } from "../../lib/errors.ts";
 import type { MissingRepo } from "../names.ts";
@@ -41,12 +41,14 @@ export async function createRepo(db: WriteDb, creation: RepoCreation, parts: Rep
 
 async function insertRepo(db: WriteDb, parent: string, { name, origin, now }: RepoCreation, { names }: RepoCreationParts): Promise<string> {
   const repo: Repo = prepareCreate(repos, createMessage(RepoSchema, { name }), now);
-  await create(repos, parent, repo, { now, db }).catch((error: unknown) => {
-    // A server of an earlier version takes another lock.
-    throw isDuplicate(error) ? aborted("the repository was created at the same moment; try again") : error;
-  });
+  await create({ ...repos, nameTaken }, parent, repo, { now, db });
   await appendRepoCreated(db, { repo, origin, now }, names);
   return repo.uid;
+}
+
+/** A server of an earlier version takes another lock. */
+function nameTaken(): Error {
+  return aborted("the repository was created at the same moment; try again");
 }
 
 async function findOrCreateFolder(db: WriteDb, creation: RepoCreation, { createFolder, names }: RepoCreationParts): Promise<string> {
