@@ -8,6 +8,7 @@ import { promisify } from "node:util";
 import { Ajv } from "ajv";
 import { parse, parseAllDocuments } from "yaml";
 import { settings } from "../../src/config.ts";
+import { importBaseImage } from "../harness/base-image.ts";
 import { builtProgram, removeBuiltProgram, root, runScript } from "../harness/built-program.ts";
 import { freePort } from "../harness/free-port.ts";
 import { hasProgram } from "../harness/has-program.ts";
@@ -20,6 +21,13 @@ const chart = join(deploy, "helm/holt");
 const without = (name: string) => (hasProgram(name) ? false : `${name} is not installed`);
 /** Serves metrics; the chart sets it only where metrics are enabled. */
 const METRICS = "HOLT_METRICS_LISTEN";
+
+async function succeeds(program: string, ...args: readonly string[]): Promise<boolean> {
+  return await run(program, args).then(
+    () => true,
+    () => false,
+  );
+}
 
 interface Manifest {
   readonly kind: string;
@@ -94,14 +102,17 @@ describe("deploy", () => {
     await assert.rejects(renderChart({}), /baseUrl/);
   });
 
-  test("docker compose accepts the compose file", { skip: without("docker") }, async (context) => {
-    const args = ["compose", "-f", join(deploy, "compose/compose.yaml"), "config", "--quiet"];
-    const hasCompose = await run("docker", ["compose", "version"]).then(
-      () => true,
-      () => false,
-    );
-    if (!hasCompose) return context.skip("docker has no compose");
-    await run("docker", args, { env: { ...process.env, HOLT_BASE_URL: "http://127.0.0.1:8080" } });
+  test("compose accepts the compose file, and refuses to start it without a base URL", async (context) => {
+    const candidates = [["docker", "compose"], ["podman-compose"]] as const;
+    const works = await Promise.all(candidates.map(([program, ...args]) => succeeds(program, ...args, "version")));
+    const [program, ...args] = candidates.find((_, index) => works[index]) ?? [];
+    if (program === undefined) return context.skip("neither docker compose nor podman-compose is installed");
+    const { HOLT_BASE_URL: _, ...env } = process.env;
+    const config = [...args, "-f", join(deploy, "compose/compose.yaml"), "config"];
+    const { stdout } = await run(program, config, { env: { ...env, HOLT_BASE_URL: "http://127.0.0.1:8080" } });
+    const { services } = parse(stdout) as { services: Record<string, unknown> };
+    assert.deepEqual(Object.keys(services).sort(), ["holt", "postgres"]);
+    await assert.rejects(run(program, config, { env }), /HOLT_BASE_URL/);
   });
 
   test("caddy accepts its example", { skip: without("caddy") }, async () => {
@@ -121,21 +132,18 @@ describe("deploy", () => {
     await run("nginx", ["-t", "-p", folder.path, "-c", file]);
   });
 
-  describe("the image", { skip: without("podman") }, () => {
-    const base = process.env.HOLT_TEST_BASE_IMAGE ?? "debian:stable-slim";
-    const image = `holt-test-${process.pid}`;
-    const succeeds = async (...args: string[]) =>
-      await run("podman", args).then(
-        () => true,
-        () => false,
-      );
+  describe("the image", { skip: without("podman") || without("ldd") }, () => {
+    const image = `localhost/holt-test-${process.pid}`;
+    const ownBase = `${image}-base`;
+    /** Why there is no base image. */
     let missing: string | undefined;
     before(async () => {
-      if (await succeeds("image", "exists", base)) await buildImage(base, image);
-      else missing = `the base image ${base} is not on this machine; HOLT_TEST_BASE_IMAGE names another`;
+      const { HOLT_TEST_BASE_IMAGE: base = ownBase } = process.env;
+      if (base === ownBase) missing = await importBaseImage(ownBase).then(() => undefined, String);
+      if (missing === undefined) await buildImage(base, image);
     });
     after(async () => {
-      await succeeds("rmi", "-f", image);
+      for (const name of [image, ownBase]) await succeeds("podman", "rmi", "-f", name);
       await removeBuiltProgram();
     });
 
@@ -167,23 +175,51 @@ describe("deploy", () => {
 
     test("the image runs with a read-only root file system, and stops on SIGTERM", async (context) => {
       if (missing !== undefined) return context.skip(missing);
-      if (!(await succeeds("run", "--rm", "--entrypoint", "/bin/true", image))) return context.skip("podman cannot run containers here");
+      const way = await findWay(image);
+      if (way === undefined) return context.skip("podman cannot run containers here");
+      const podman = (...args: string[]) => run("podman", [...way.engine, ...args]);
+      const name = image.replace("localhost/", "");
       const port = await freePort();
       try {
-        const options = ["--rm", "-d", "--name", image, "--read-only", "--cap-drop=all", "-p", `127.0.0.1:${port}:8080`];
-        await run("podman", ["run", ...options, "-e", `HOLT_BASE_URL=http://127.0.0.1:${port}`, image]);
+        const options = ["--rm", "-d", "--name", name, "--read-only", "--read-only-tmpfs=false", "--cap-drop=all", ...way.options(port)];
+        await podman("run", ...options, "-e", `HOLT_BASE_URL=http://127.0.0.1:${port}`, image);
         await until(async () => (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.status === 200);
-        await run("podman", ["healthcheck", "run", image]);
-        assert.equal((await run("podman", ["exec", image, "id", "-u"])).stdout, "65532\n");
-        const stopped = run("podman", ["wait", image]);
-        await run("podman", ["kill", "--signal", "TERM", image]);
+        await podman("healthcheck", "run", name);
+        assert.equal((await podman("exec", name, "id", "-u")).stdout, "65532\n");
+        await assert.rejects(podman("exec", name, "sh", "-c", "echo > /file"), /Read-only file system/);
+        const stopped = podman("wait", name);
+        await podman("kill", "--signal", "TERM", name);
         assert.equal((await stopped).stdout, "0\n");
       } finally {
-        await succeeds("rm", "-f", image);
+        await podman("rm", "-f", name).catch(() => {});
       }
     });
   });
 });
+
+/** How podman runs containers on this machine. */
+interface Way {
+  readonly engine: readonly string[];
+  /** Options of a container that serves at the port of this machine. */
+  options(port: number): readonly string[];
+}
+
+const WAYS: readonly Way[] = [
+  { engine: [], options: (port) => ["-p", `127.0.0.1:${port}:8080`] },
+  {
+    // Without systemd, version 2 of cgroups, and the right to raise limits.
+    engine: ["--cgroup-manager=cgroupfs", "--runtime=runc"],
+    options: (port) => ["--network=host", "--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024", "-e", `HOLT_LISTEN=127.0.0.1:${port}`],
+  },
+];
+
+async function findWay(image: string): Promise<Way | undefined> {
+  for (const way of WAYS) {
+    const args = [...way.engine, "run", "--rm", ...way.options(await freePort()), "--entrypoint", "/bin/true", image];
+    if (await succeeds("podman", ...args)) return way;
+  }
+  return undefined;
+}
 
 interface ImageDescription {
   readonly User: string;

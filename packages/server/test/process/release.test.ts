@@ -7,8 +7,10 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { promisify } from "node:util";
 import { builtProgram, removeBuiltProgram, runBuilt, runScript, startBuilt } from "../harness/built-program.ts";
+import { type DebianRoot, ENVIRONMENT, openDebianRoot } from "../harness/debian-root.ts";
+import { freePort } from "../harness/free-port.ts";
 import { hasProgram } from "../harness/has-program.ts";
-import { temporaryFolder } from "../harness/holtd.ts";
+import { startProgram, temporaryFolder, untilReady } from "../harness/holtd.ts";
 
 const run = promisify(execFile);
 /** A commit during the tests must not change the times in the files. */
@@ -73,30 +75,26 @@ describe("a release", { skip }, () => {
     assert.match(await runBuilt(join(folder.path, "usr/bin/holt"), ["--version"], {}), /^\d+\.\d+\.\d+\n$/);
   });
 
-  test("dpkg installs, upgrades, removes and purges the package in a chroot", async (context) => {
-    const system = process.env.HOLT_TEST_CHROOT;
-    if (system === undefined || process.getuid?.() !== 0)
-      return context.skip("needs root, and in HOLT_TEST_CHROOT the folder of a Debian made by debootstrap");
-    await using folder = await temporaryFolder();
-    const chroot = join(folder.path, "debian");
-    await run("cp", ["-a", system, chroot]);
+  test("dpkg installs, upgrades, removes and purges the package, and the installed server starts", async (context) => {
+    await using debian = process.getuid?.() === 0 ? await openDebianRoot() : undefined;
+    if (debian === undefined) return context.skip("needs root, mounts, and a Debian: this machine, or the folder HOLT_TEST_CHROOT");
     const [name = ""] = (await readdir(release)).filter((file) => file.endsWith(".deb"));
-    await copyFile(join(release, name), join(chroot, "tmp/holt.deb"));
-    const within = async (...command: string[]) =>
-      (await run("chroot", [chroot, ...command], { env: { PATH: "/usr/sbin:/usr/bin" } })).stdout;
-    await within("dpkg", "-i", "/tmp/holt.deb");
-    assert.match(await within("id", "holt"), /\(holt\)/);
-    assert.equal(await within("stat", "-c", "%a %U:%G", "/etc/holt/config.yaml"), "640 root:holt\n");
-    assert.match(await within("holt", "--version"), /^\d+\.\d+\.\d+\n$/);
-    assert.equal(await within("holtd", "config", "check"), "The settings are valid.\n");
-    const settings = join(chroot, "etc/holt/config.yaml");
+    await copyFile(join(release, name), join(debian.path, "tmp/holt.deb"));
+    await debian.run("dpkg", "-i", "/tmp/holt.deb");
+    assert.match(await debian.run("id", "holt"), /\(holt\)/);
+    assert.equal(await debian.run("stat", "-c", "%a %U:%G", "/etc/holt/config.yaml"), "640 root:holt\n");
+    assert.match(await debian.run("holt", "--version"), /^\d+\.\d+\.\d+\n$/);
+    assert.equal(await debian.run("holtd", "config", "check"), "The settings are valid.\n");
+    await startInstalled(debian);
+    const settings = join(debian.path, "etc/holt/config.yaml");
     await appendFile(settings, "# changed\n");
-    await within("dpkg", "--force-confold", "-i", "/tmp/holt.deb");
-    await within("dpkg", "-r", "holt");
+    await debian.run("dpkg", "--force-confold", "-i", "/tmp/holt.deb");
+    await debian.run("dpkg", "-r", "holt");
     assert.match(await readFile(settings, "utf8"), /# changed/);
-    assert.equal(await within("dpkg", "--audit"), "");
-    await within("dpkg", "-P", "holt");
+    assert.equal(await debian.run("dpkg", "--audit", "holt"), "");
+    await debian.run("dpkg", "-P", "holt");
     assert.ok(!existsSync(settings));
+    assert.ok(existsSync(join(debian.path, "var/lib/holt/holt.db")));
   });
 
   test("systemd accepts the unit of the Debian package", {
@@ -119,3 +117,18 @@ describe("a release", { skip }, () => {
     assert.deepEqual(problems, []);
   });
 });
+
+/** Starts the server as its unit does, which also creates its folder. */
+async function startInstalled(debian: DebianRoot): Promise<void> {
+  await debian.run("install", "-d", "-m", "0700", "-o", "holt", "-g", "holt", "/var/lib/holt");
+  const listen = `127.0.0.1:${await freePort()}`;
+  const env = { ...ENVIRONMENT, HOLT_CONFIG: "/etc/holt/config.yaml", HOLT_DATA_DIR: "/var/lib/holt", HOLT_LISTEN: listen };
+  const server = startProgram(...debian.commandOf(["/usr/bin/holtd"], ["--userspec=holt:holt"]), env);
+  try {
+    await untilReady(server);
+    assert.equal((await fetch(`http://${listen}/console/`)).status, 200);
+  } finally {
+    server.kill("SIGTERM");
+  }
+  assert.equal((await server.ended).code, 0);
+}
