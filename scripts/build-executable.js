@@ -5,7 +5,18 @@
 // The Node of another architecture is the program of the package node-linux-ARCH, in the version of package.json; name it
 // with --node where npm cannot fetch it. Called by the name `holt`, by a link, the executable is the command line.
 import { execFileSync } from "node:child_process";
-import { chmodSync, copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  copyFileSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
@@ -14,6 +25,8 @@ import { root } from "./build/paths.js";
 
 /** Node looks for this in its own program. */
 const FUSE = "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2";
+/** e_machine of an ELF file. */
+const MACHINES = { x64: 62, arm64: 183 };
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -22,10 +35,13 @@ const { values, positionals } = parseArgs({
 const [output] = positionals;
 if (output === undefined) throw new Error("name the file of the executable");
 const dist = resolve(values.dist ?? join(root, "dist"));
+const arch = values.arch ?? process.arch;
 const scratch = mkdtempSync(join(tmpdir(), "holt-executable-"));
 try {
   const blob = writeBlob();
-  copyFileSync(values.node ?? nodeOf(values.arch ?? process.arch), output);
+  const node = values.node ?? nodeOf(arch);
+  if (machineOf(node) !== MACHINES[arch]) throw new Error(`${node} is not a program of Linux on ${arch}`);
+  copyFileSync(node, output);
   chmodSync(output, 0o755);
   await inject(output, blob);
 } finally {
@@ -64,6 +80,18 @@ function nodeOf(arch) {
   });
   execFileSync("tar", ["-xzf", join(scratch, `node-linux-${arch}-${node}.tgz`), "-C", scratch]);
   return join(scratch, "package/bin/node");
+}
+
+/** Undefined for a file that is not ELF. */
+function machineOf(program) {
+  const header = Buffer.alloc(20);
+  const file = openSync(program, "r");
+  try {
+    readSync(file, header);
+  } finally {
+    closeSync(file);
+  }
+  return header.readUInt32BE(0) === 0x7f454c46 ? header.readUInt16LE(18) : undefined;
 }
 
 /** The section has the name that Node looks for. */

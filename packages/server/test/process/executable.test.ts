@@ -1,12 +1,16 @@
 /** Tests the single executable, which is server and command line without Node and without packages. */
 import assert from "node:assert/strict";
-import { mkdtemp, rm, symlink } from "node:fs/promises";
+import { mkdtemp, readFile, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { builtProgram, removeBuiltProgram, runBuilt, runBuiltProcesses, runScript, startBuilt } from "../harness/built-program.ts";
+import { findProgram } from "../harness/has-program.ts";
 import { get, temporaryFolder } from "../harness/holtd.ts";
 import { pushAndRead } from "../harness/push-and-read.ts";
+
+/** Node looks for a program in its own file if a one follows. */
+const FUSE = "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2";
 
 describe("the single executable", { skip: process.platform === "linux" ? false : "made for Linux only" }, () => {
   let folder = "";
@@ -49,6 +53,27 @@ describe("the single executable", { skip: process.platform === "linux" ? false :
     assert.doesNotMatch(server.stderr(), /"level":50/);
     server.kill("SIGTERM");
     assert.equal((await server.ended).code, 0);
+  });
+
+  test("the executable for arm64 is a program of that architecture with this program inside", async (context) => {
+    const other = join(folder, "holtd-arm64");
+    const dist = join(await builtProgram(), "dist");
+    const build = ["--arch", "arm64", "--dist", dist];
+    await assert.rejects(runScript("build-executable.js", [...build, "--node", "/bin/sh", other]), /is not a program of Linux on arm64/);
+    try {
+      await runScript("build-executable.js", [...build, other]);
+    } catch (error) {
+      if (/Command failed: npm pack/.test(String(error))) return context.skip("npm cannot fetch the Node for arm64");
+      throw error;
+    }
+    const bytes = await readFile(other);
+    assert.equal(bytes.readUInt16LE(18), 183, "the machine of the ELF file");
+    assert.ok(bytes.includes(`${FUSE}:1`), "Node does not look for the program in its file");
+    const embedded = bytes.subarray(bytes.lastIndexOf("NODE_SEA_BLOB"));
+    for (const file of ["lib/holtd.js", "lib/holt.js"]) assert.ok(embedded.includes(await readFile(join(dist, file))), file);
+    const [emulator, libraries] = [findProgram("qemu-aarch64-static"), process.env.HOLT_TEST_ARM64_ROOT];
+    if (emulator === undefined || libraries === undefined) return;
+    assert.match(await runBuilt(emulator, ["-L", libraries, other, "--version"], {}), /^\d+\.\d+\.\d+\n$/);
   });
 
   test("the executable runs several server processes, and stops them", async () => {
