@@ -9,6 +9,7 @@ import {
   chmodSync,
   closeSync,
   copyFileSync,
+  mkdirSync,
   mkdtempSync,
   openSync,
   readdirSync,
@@ -19,7 +20,7 @@ import {
 } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { join, relative, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { root } from "./build/paths.js";
 
@@ -36,11 +37,14 @@ const [output] = positionals;
 if (output === undefined) throw new Error("name the file of the executable");
 const dist = resolve(values.dist ?? join(root, "dist"));
 const arch = values.arch ?? process.arch;
+// The Node that `npm ci` installs: the machine's own, which may run this script, can be older.
+const projectNode = join(root, "node_modules/node/bin/node");
 const scratch = mkdtempSync(join(tmpdir(), "holt-executable-"));
 try {
   const blob = writeBlob();
   const node = values.node ?? nodeOf(arch);
   if (machineOf(node) !== MACHINES[arch]) throw new Error(`${node} is not a program of Linux on ${arch}`);
+  mkdirSync(dirname(output), { recursive: true });
   copyFileSync(node, output);
   chmodSync(output, 0o755);
   await inject(output, blob);
@@ -62,7 +66,7 @@ function writeBlob() {
     assets,
   };
   writeFileSync(join(scratch, "sea.json"), JSON.stringify(config));
-  execFileSync(process.execPath, ["--experimental-sea-config", join(scratch, "sea.json")], { stdio: ["ignore", "ignore", "inherit"] });
+  execFileSync(projectNode, ["--experimental-sea-config", join(scratch, "sea.json")], { stdio: ["ignore", "ignore", "inherit"] });
   return config.output;
 }
 
@@ -73,7 +77,7 @@ function filesBelow(folder) {
 }
 
 function nodeOf(arch) {
-  if (arch === process.arch && process.platform === "linux") return process.execPath;
+  if (arch === process.arch && process.platform === "linux") return projectNode;
   const { node } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")).devDependencies;
   execFileSync("npm", ["pack", "--silent", "--pack-destination", scratch, `node-linux-${arch}@${node}`], {
     stdio: ["ignore", "ignore", "inherit"],

@@ -1,9 +1,9 @@
 /** Builds the program that operators install, once for all tests of a file, and starts it outside of the repository. */
 import { execFile } from "node:child_process";
-import { realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { freePort } from "./free-port.ts";
 import { type Process, type Settings, startProgram, untilReady } from "./holtd.ts";
@@ -29,9 +29,22 @@ export async function removeBuiltProgram(): Promise<void> {
   if (folder !== undefined) await rm(await folder, { recursive: true, force: true });
 }
 
+/** The Node of the machine, which may be older than the project's; the project's if there is none. */
+export const MACHINE_NODE =
+  (process.env.PATH ?? "")
+    .split(delimiter)
+    .filter((path) => !path.includes("node_modules"))
+    .map((path) => join(path, "node"))
+    .find((path) => existsSync(path)) ?? process.execPath;
+
 /** @param script below `scripts` */
-export async function runScript(script: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> {
-  const { stdout } = await run(process.execPath, [join(root, "scripts", script), ...args], { env: { ...plain, ...env }, cwd: root });
+export async function runScript(
+  script: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  node = process.execPath,
+): Promise<string> {
+  const { stdout } = await run(node, [join(root, "scripts", script), ...args], { env: { ...plain, ...env }, cwd: root });
   return stdout;
 }
 

@@ -4,7 +4,15 @@ import { mkdtemp, readFile, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { builtProgram, removeBuiltProgram, runBuilt, runBuiltProcesses, runScript, startBuilt } from "../harness/built-program.ts";
+import {
+  builtProgram,
+  MACHINE_NODE,
+  removeBuiltProgram,
+  runBuilt,
+  runBuiltProcesses,
+  runScript,
+  startBuilt,
+} from "../harness/built-program.ts";
 import { findProgram } from "../harness/has-program.ts";
 import { get, temporaryFolder } from "../harness/holtd.ts";
 import { pushAndRead } from "../harness/push-and-read.ts";
@@ -15,11 +23,12 @@ const FUSE = "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2";
 describe("the single executable", { skip: process.platform === "linux" ? false : "made for Linux only" }, () => {
   let folder = "";
   let holtd = "";
-  const make = async (output: string) => await runScript("build-executable.js", ["--dist", join(await builtProgram(), "dist"), output]);
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), "holt-executable-"));
-    holtd = join(folder, "holtd");
-    await make(holtd);
+    holtd = join(folder, "release/holtd");
+    const dist = join(await builtProgram(), "dist");
+    // As an operator calls it, in a fresh checkout.
+    await runScript("build-executable.js", ["--dist", dist, holtd], {}, MACHINE_NODE);
   });
   after(async () => {
     await rm(folder, { recursive: true, force: true });
@@ -37,7 +46,7 @@ describe("the single executable", { skip: process.platform === "linux" ? false :
     const [script] = /\/console\/assets\/[\w-]+\.js/.exec(await (await fetch(`${server.baseUrl}/console/`)).text()) ?? [];
     assert.equal((await fetch(`${server.baseUrl}${script}`)).status, 200, script);
 
-    await symlink("holtd", join(folder, "holt"));
+    await symlink("release/holtd", join(folder, "holt"));
     const env = { ...server.env, HOME: scratch.path, HOLT_URL: server.baseUrl };
     const data = ["--bootstrap", "--data-dir", join(scratch.path, "data")];
     await runBuilt(join(folder, "holt"), ["login", server.baseUrl, ...data], env);
