@@ -70,7 +70,7 @@ describe("the single executable", { skip: process.platform === "linux" ? false :
     const build = ["--arch", "arm64", "--dist", dist];
     await assert.rejects(runScript("build-executable.js", [...build, "--node", "/bin/sh", other]), /is not a program of Linux on arm64/);
     try {
-      await runScript("build-executable.js", [...build, other]);
+      await runScript("build-executable.js", [...build, other], { npm_config_fetch_retries: "0", npm_config_fetch_timeout: "60000" });
     } catch (error) {
       if (/Command failed: npm pack/.test(String(error))) return context.skip("npm cannot fetch the Node for arm64");
       throw error;
