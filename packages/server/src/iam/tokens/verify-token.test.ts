@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { generateKeyPairSync, type KeyObject } from "node:crypto";
+import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { after, before, test } from "node:test";
 import { forgedTokens, part } from "../../../test/harness/forged-tokens.ts";
 import { startIssuer, type TestIssuer } from "../../../test/harness/oidc-issuer.ts";
 import { Code, HoltError } from "../../lib/errors.ts";
 import { parseJwkSet, type VerificationKey } from "./jwk-set.ts";
 import { parseJwt } from "./jwt.ts";
+import { isQuickToVerify } from "./verify-rsa.ts";
 import { ALGORITHMS, verifyThirdPartyToken } from "./verify-token.ts";
 
 const NOW = new Date("2030-01-01T00:00:00Z");
@@ -57,6 +58,25 @@ test("a minute of clock skew is tolerated in both directions", async () => {
 
 test("a token may have no type or the type of an identity or access token", async () => {
   for (const typ of [undefined, "jwt", "at+jwt", "application/at+jwt"]) await verify(await issuer.sign(CLAIMS, { header: { typ } }));
+});
+
+test("RSA signatures are verified alike on this thread and on another one", async () => {
+  for (const [publicExponent, isQuick] of [
+    [65537, true],
+    [3, false],
+  ] as const) {
+    const [own, other] = [1, 2].map(() => generateKeyPairSync("rsa", { modulusLength: 2048, publicExponent }));
+    const keys = parseJwkSet({ keys: [own!.publicKey.export({ format: "jwk" })] });
+    for (const [algorithm, digest] of Object.entries({ RS256: "sha256", RS384: "sha384", RS512: "sha512" })) {
+      assert.equal(isQuickToVerify({ algorithm }, keys[0]!), isQuick);
+      const signed = `${part({ alg: algorithm })}.${part({ ...CLAIMS, iss: issuer.issuer, exp: SECONDS + 60 })}`;
+      const tokenBy = (key: KeyObject, text = signed) => `${signed}.${sign(digest, Buffer.from(text), key).toString("base64url")}`;
+      await verify(tokenBy(own!.privateKey), keys);
+      for (const forged of [tokenBy(other!.privateKey), tokenBy(own!.privateKey, `${signed}x`), `${signed}.AAAA`])
+        await assert.rejects(verify(forged, keys), { message: /the signature is not from a key of the issuer/ });
+    }
+    assert.equal(isQuickToVerify({ algorithm: "PS256" }, keys[0]!), false);
+  }
 });
 
 test("a key verifies only its own kind of algorithm", async () => {
