@@ -37,11 +37,14 @@ export interface Delivery extends AsyncDisposable {
 const POLL_MS = 1000;
 /** Under load, events of this time are published together: each commit delays the next one. */
 const PUBLISH_SPACING_MS = 50;
+/** Publishing a backlog takes long, and the other servers must not ask all the time whether it is over. */
+const MAX_BUSY_MS = 200;
 
 export function startDelivery({ store, clock, log, webhook, policy, retentionMs, eventPrefix, attempts }: DeliveryOptions): Delivery {
   const pollMs = store.dialect.notify === undefined ? Number.POSITIVE_INFINITY : POLL_MS;
   const dispatcher = startDispatcher({ store, clock, log, webhook, policy, pollMs, attempts });
   let isClosed = false;
+  let busyMs = 0;
   const publisher = new Loop({
     name: "publishing events",
     log,
@@ -51,7 +54,8 @@ export function startDelivery({ store, clock, log, webhook, policy, retentionMs,
       let outcome = await publish(store, clock, eventPrefix);
       for (; outcome === "more" && !isClosed; outcome = await publish(store, clock, eventPrefix)) dispatcher.wake();
       // After the spacing, all events may have their positions.
-      if (outcome === "busy") return 0;
+      busyMs = outcome === "busy" ? Math.min(Math.max(2 * busyMs, PUBLISH_SPACING_MS), MAX_BUSY_MS) : 0;
+      if (outcome === "busy") return busyMs;
       dispatcher.wake();
       return POLL_MS;
     },

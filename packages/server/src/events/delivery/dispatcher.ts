@@ -4,6 +4,7 @@ import type { Log } from "../../lib/log.ts";
 import { createOutcomeLog } from "./outcome-log.ts";
 import { type QueueRunOptions, type QueueRunResult, runQueue } from "./queue-run.ts";
 import { type ClaimedQueue, createQueues } from "./queues.ts";
+import type { Share } from "./server-share.ts";
 import { createDeliverySlots } from "./slots.ts";
 
 export interface DispatcherOptions extends Omit<QueueRunOptions, "outcomes"> {
@@ -26,6 +27,8 @@ const RENEW_MS = 3000;
 const STOP_MS = 2000;
 /** How often to look for queues while another server is busy with some or leaves some to others, so that servers share a backlog. */
 const HELP_MS = 100;
+/** The share where nothing is due, or where this server has no capacity. */
+const NOTHING: Share = { queues: Number.POSITIVE_INFINITY, hasSome: false, isExceeded: false };
 /** How long a queue is not claimed after a run that made no attempt, because of a fault of this server. */
 const FAULT_MS = 1000;
 /** How long a slow queue is not claimed after it found no slot: there may be so many that searching them takes long. */
@@ -43,12 +46,13 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     const { isDue, isBehind, next } = await queues.look();
     const capacity = slots.capacity();
     const hasCapacity = capacity.healthy.free() > 0 || capacity.failing.free() > 0;
-    const share = isDue && hasCapacity ? await queues.share() : Number.POSITIVE_INFINITY;
-    const claimed = isDue && hasCapacity ? await queues.claim(capacity, { most: MAX_CLAIMS, share }) : [];
+    const share = (isDue || isBehind) && hasCapacity ? await queues.share() : NOTHING;
+    const claimed = isDue && share.hasSome ? await queues.claim(capacity, { most: MAX_CLAIMS, share: share.queues }) : [];
     if (claimed.length > 0) return { claimed: claimed.filter(admit), nextMs: 0 };
     const dueMs = next === null ? Number.POSITIVE_INFINITY : Math.max(0, Date.parse(next) - clock.now().getTime());
-    const leavesSome = share < MAX_CLAIMS;
-    return { claimed, nextMs: Math.min((isBehind || leavesSome) && hasCapacity ? HELP_MS : pollMs, dueMs) };
+    const leavesSome = isDue && share.queues < MAX_CLAIMS;
+    const mayHelp = isBehind && share.queues > 0;
+    return { claimed, nextMs: Math.min((mayHelp || leavesSome) && hasCapacity ? HELP_MS : pollMs, dueMs) };
   }
 
   /** Releases a queue that has no slot. */
@@ -74,6 +78,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
       isOver: () => signal.aborted || !worker.holds(uid),
       signal: AbortSignal.any([hardStop.signal, lostLeaseOf(signal)]),
       onAttempt: () => slot.onAttempt(),
+      isWanted: async () => !slot.isSpare() || (await queues.share()).isExceeded,
     };
     try {
       return await runQueue(queue, { ...options, outcomes }, control);

@@ -53,8 +53,14 @@ interface Batch {
   readonly releases: Entry<Release>[];
 }
 
-/** How long a transaction waits for more outcomes. If the server is killed in this time, events that were sent are sent again. */
+/** Outcomes of one run that are not durable yet, at the most: if the server is killed, these events are sent again. */
+export const MAX_UNRECORDED = 16;
+/** Waiting outcomes of one run from which on a transaction begins soon: the run goes on with the other half meanwhile. */
+const MANY_OF_RUN = MAX_UNRECORDED / 2;
+/** How long a transaction waits for more outcomes, although a release or a run needs it. */
 const GATHER_MS = 10;
+/** How long it waits where nobody needs it. Servers that share a backlog have few outcomes at a time each. */
+const MAX_GATHER_MS = 50;
 /** Outcomes per transaction. */
 const MAX_OUTCOMES = 200;
 const RETRY_MS = 500;
@@ -63,10 +69,25 @@ export function createOutcomeLog(options: OutcomeLogOptions): OutcomeLog {
   let waiting: Batch = { outcomes: [], releases: [] };
   let writing: Promise<void> | undefined;
   let isClosing = false;
+  /** Set while a transaction waits for outcomes that nobody needs yet. */
+  let endGathering: (() => void) | undefined;
+
+  async function gather(): Promise<void> {
+    if (isClosing || waiting.outcomes.length >= MAX_OUTCOMES) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let timer = setTimeout(() => {
+      if (isClosing || isNeeded(waiting)) return resolve();
+      endGathering = resolve;
+      timer = setTimeout(resolve, MAX_GATHER_MS - GATHER_MS);
+    }, GATHER_MS);
+    await promise;
+    clearTimeout(timer);
+    endGathering = undefined;
+  }
 
   async function writeAll(): Promise<void> {
     while (waiting.outcomes.length + waiting.releases.length > 0) {
-      if (!isClosing && waiting.outcomes.length < MAX_OUTCOMES) await sleep(GATHER_MS);
+      await gather();
       const batch = firstBatch(waiting);
       waiting = without(waiting, batch);
       const held = await writeBatch(batch, options, () => isClosing);
@@ -80,6 +101,7 @@ export function createOutcomeLog(options: OutcomeLogOptions): OutcomeLog {
     return new Promise((settle) => {
       listOf(waiting).push({ value, settle });
       writing ??= writeAll();
+      if (endGathering !== undefined && isNeeded(waiting)) endGathering();
     });
   }
 
@@ -88,9 +110,18 @@ export function createOutcomeLog(options: OutcomeLogOptions): OutcomeLog {
     release: (release) => add(({ releases }) => releases, release).then(() => {}),
     async close() {
       isClosing = true;
+      endGathering?.();
       while (writing !== undefined) await writing;
     },
   };
+}
+
+/** Whether a release waits, a run will soon wait, or the transaction is full. */
+function isNeeded({ outcomes, releases }: Batch): boolean {
+  if (releases.length > 0 || outcomes.length >= MAX_OUTCOMES) return true;
+  const counts = new Map<string, number>();
+  for (const { value } of outcomes) counts.set(value.subscription_uid, (counts.get(value.subscription_uid) ?? 0) + 1);
+  return Math.max(0, ...counts.values()) >= MANY_OF_RUN;
 }
 
 /** No queue is released before its outcomes are written. */

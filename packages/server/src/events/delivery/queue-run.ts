@@ -1,10 +1,10 @@
-/** One run of a queue: sends its deliveries one after the other, until none is due, one fails, or it is time for other queues. */
+/** One run of a queue: sends its deliveries one after the other, until none is due, one fails, or the turn is over and others wait. */
 import type { Store } from "../../db/store.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Counter } from "../../lib/meter.ts";
 import type { Signed, Webhook } from "../webhook/webhook.ts";
 import { type DueDelivery, readDue, readEvent, type SendPosition } from "./due-deliveries.ts";
-import type { Outcome, OutcomeLog } from "./outcome-log.ts";
+import { MAX_UNRECORDED, type Outcome, type OutcomeLog } from "./outcome-log.ts";
 import type { ClaimedQueue } from "./queues.ts";
 import { type Health, isRecovery, judge, type Result, type RetryPolicy, type Verdict } from "./retry.ts";
 
@@ -24,6 +24,8 @@ export interface RunControl {
   /** Ends the attempt that is under way. */
   readonly signal: AbortSignal;
   onAttempt(): void;
+  /** Whether another queue may wait for the slot, or another server for a queue. Asked at the end of each turn. */
+  isWanted(): Promise<boolean>;
 }
 
 export interface QueueRunResult {
@@ -33,33 +35,57 @@ export interface QueueRunResult {
   readonly attempts: number;
 }
 
-const MAX_RUN_MS = 1000;
-const MAX_ATTEMPTS = 200;
-/** Attempts whose outcomes are not durable yet: if the server is killed, they are made again. */
-const MAX_UNRECORDED = 16;
+const MAX_TURN_MS = 1000;
+const MAX_ATTEMPTS_PER_TURN = 200;
+/** A run reads forwards, so a delivery that became due behind the last one waits for the next run. */
+const MAX_TURNS = 5;
 
 /**
  * Rejects for faults of this server: the database does not answer, a token cannot be signed. The outcomes of attempts
  * are recorded all the same.
  */
 export async function runQueue({ uid, health }: ClaimedQueue, options: QueueRunOptions, control: RunControl): Promise<QueueRunResult> {
-  const deadline = performance.now() + MAX_RUN_MS;
+  const turn = createTurn();
   const recording = createRecording(options.outcomes);
   let result: QueueRunResult = { health, recoveredSince: null, attempts: 0 };
   for await (const due of upcoming(uid, options)) {
     await recording.waitForRoom();
-    if (control.isOver() || recording.isLost() || performance.now() > deadline) break;
+    // The end of a run stores its health, so a queue that had failed has one turn.
+    if (turn.isOver() && (health.failures > 0 || turn.isLast() || (await control.isWanted()))) break;
+    if (control.isOver() || recording.isLost()) break;
     control.onAttempt();
+    turn.onAttempt();
     const attempt = await attemptOnce(due, result.health, options, control.signal);
     if (attempt === undefined) break;
     const { verdict } = attempt;
     options.attempts?.add(1, verdict.state);
     recording.add(outcomeOf(uid, due.delivery, attempt));
     result = advance(result, verdict);
-    if (verdict.state !== "delivered" || result.attempts === MAX_ATTEMPTS) break;
+    if (verdict.state !== "delivered") break;
   }
   if (control.isOver()) await recording.waitForAll();
   return result;
+}
+
+/** The turn of a run, and then its next ones. */
+function createTurn() {
+  let number = 1;
+  let attempts = 0;
+  let deadline = performance.now() + MAX_TURN_MS;
+  const isOver = () => attempts >= MAX_ATTEMPTS_PER_TURN || performance.now() > deadline;
+  return {
+    isOver,
+    isLast: () => number === MAX_TURNS,
+    /** To be called at the beginning of each attempt: if the turn is over, it belongs to the next one. */
+    onAttempt(): void {
+      if (isOver()) {
+        number++;
+        attempts = 0;
+        deadline = performance.now() + MAX_TURN_MS;
+      }
+      attempts++;
+    },
+  };
 }
 
 interface SignedDelivery {

@@ -5,7 +5,7 @@ import { claimFairly, isNotOf, type Slots } from "../../jobs/fair-share.ts";
 import { createLease, type Lease } from "../../jobs/lease.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Health } from "./retry.ts";
-import { createServerShare } from "./server-share.ts";
+import { createServerShare, type Share } from "./server-share.ts";
 
 const LEASE_MS = 10_000;
 /** Runs of healthy queues take longer than this only with many deliveries or a slow sink. */
@@ -54,8 +54,8 @@ interface Wanted {
 export interface Queues {
   readonly lease: Lease;
   look(): Promise<Due>;
-  /** Healthy queues that this server may have in addition; it leaves the others to servers that share the database. */
-  share(): Promise<number>;
+  /** What this server may have in addition; it leaves the others to servers that share the database. */
+  share(): Promise<Share>;
   /** Takes the slots of the queues that it claims. */
   claim(capacity: Capacity, limits?: ClaimLimits): Promise<ClaimedQueue[]>;
 }
@@ -95,7 +95,7 @@ export function createQueues(store: Store, clock: Clock): Queues {
   return {
     lease,
     look: () => look(store, lease, clock.now()),
-    share: () => serverShare.read(now()),
+    share: () => serverShare.read({ now: now(), unclaimedBy: now(UNCLAIMED_MS) }),
     claim: ({ healthy, failing }, limits = UNLIMITED) =>
       store.transaction(async (db) => [
         ...(await claimHealthy(db, healthy, limits)),

@@ -31,26 +31,57 @@ async function insertDueQueues(store: Store, names: readonly string[]): Promise<
   });
 }
 
+/** Runs the work beside as many sessions of servers as given. */
+async function withServers(store: Store, url: string, count: number, work: () => Promise<void>): Promise<void> {
+  const sessions = Array.from({ length: count }, () => new pg.Client({ connectionString: url, application_name: SERVER_SESSION }));
+  for (const session of sessions) await session.connect();
+  try {
+    await until(async () => (await countServers(store.reader)) === count);
+    await work();
+  } finally {
+    for (const session of sessions) await session.end();
+  }
+}
+
+const openLease = (store: Store) => createLease({ store, clock, table: "subscription_queue", key: "subscription_uid", durationMs: 10_000 });
+const times = { now, unclaimedBy: new Date(clock.now().getTime() - 1).toISOString() };
+
 test("one of two servers may have half of a small backlog, and any part of a large one", async () => {
   const url = await createMigratedDatabase();
   await using store = await openDatabase({ url, dataDir: "", log: createLog("silent") });
-  const lease = createLease({ store, clock, table: "subscription_queue", key: "subscription_uid", durationMs: 10_000 });
+  const lease = openLease(store);
   await insertDueQueues(store, ["first", "second", "third"]);
-  assert.equal(await createServerShare(store, lease).read(now), Number.POSITIVE_INFINITY, "no other server is there");
-  const sessions = [1, 2].map(() => new pg.Client({ connectionString: url, application_name: SERVER_SESSION }));
-  for (const session of sessions) await session.connect();
-  try {
-    await until(async () => (await countServers(store.reader)) === 2);
+  const unlimited = { queues: Number.POSITIVE_INFINITY, hasSome: true, isExceeded: false };
+  assert.deepEqual(await createServerShare(store, lease).read(times), unlimited, "no other server is there");
+  await withServers(store, url, 2, async () => {
     const share = createServerShare(store, lease);
-    assert.equal(await share.read(now), 2);
+    assert.deepEqual(await share.read(times), { queues: 2, hasSome: true, isExceeded: false });
     await store.transaction((db) => lease.claim(db, ["second"]));
-    assert.equal(await share.read(now), 1);
+    assert.deepEqual(await share.read(times), { queues: 1, hasSome: true, isExceeded: false });
     await insertDueQueues(
       store,
       Array.from({ length: 200 }, (_, i) => `more-${i}`),
     );
-    assert.equal(await share.read(now), Number.POSITIVE_INFINITY);
-  } finally {
-    for (const session of sessions) await session.end();
-  }
+    assert.deepEqual(await share.read(times), unlimited);
+  });
+});
+
+test("a server that has its share finds only queues that failed or that nobody claimed for a while", async () => {
+  const url = await createMigratedDatabase();
+  await using store = await openDatabase({ url, dataDir: "", log: createLog("silent") });
+  const [lease, other] = [openLease(store), openLease(store)];
+  await insertDueQueues(store, ["first", "second", "third"]);
+  await withServers(store, url, 2, async () => {
+    const share = createServerShare(store, lease);
+    await store.transaction((db) => lease.claim(db, ["first", "second"]));
+    const full = { queues: 0, hasSome: false, isExceeded: false };
+    assert.deepEqual(await share.read(times), full);
+    assert.deepEqual(await share.read({ now, unclaimedBy: now }), { ...full, hasSome: true }, "the third has waited");
+    await store.transaction((db) =>
+      db.updateTable("subscription_queue").set({ failures: 1 }).where("subscription_uid", "=", "third").execute(),
+    );
+    assert.deepEqual(await share.read(times), { ...full, hasSome: true, isExceeded: true }, "one of two healthy queues is its share");
+    await store.transaction((db) => other.claim(db, ["third"]));
+    assert.deepEqual(await share.read(times), { ...full, isExceeded: true });
+  });
 });

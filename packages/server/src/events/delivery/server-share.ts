@@ -13,48 +13,77 @@ const COUNT_MS = 1000;
 const MANY_QUEUES = 64;
 
 export interface ServerShare {
-  /** Healthy queues that this server may have in addition now. Infinity with one server and for a large backlog. */
-  read(now: string): Promise<number>;
+  /** Reads what this server may claim now. */
+  read(times: ShareTimes): Promise<Share>;
 }
+
+export interface ShareTimes {
+  readonly now: string;
+  /** Queues that have been due for longer are for any server. */
+  readonly unclaimedBy: string;
+}
+
+export interface Share {
+  /** Healthy queues that this server may have in addition. Infinity with one server and for a large backlog. */
+  readonly queues: number;
+  /** False if all queues that are due belong to the shares of other servers: then a claim would find nothing. */
+  readonly hasSome: boolean;
+  /** Whether this server has more than its share, for instance because another server has started. */
+  readonly isExceeded: boolean;
+}
+
+const UNLIMITED: Share = { queues: Number.POSITIVE_INFINITY, hasSome: true, isExceeded: false };
 
 export function createServerShare(store: Store, lease: Lease): ServerShare {
   let servers = 1;
   let countedAt = Number.NEGATIVE_INFINITY;
   return {
-    async read(now) {
+    async read(times) {
       if (performance.now() - countedAt > COUNT_MS) {
         servers = await countServers(store.reader);
         countedAt = performance.now();
       }
-      if (servers === 1) return Number.POSITIVE_INFINITY;
+      if (servers === 1) return UNLIMITED;
       const most = servers * MANY_QUEUES;
-      const { busy, own } = await countQueues(store, { holder: lease.holder, now, most });
-      return busy === most ? Number.POSITIVE_INFINITY : Math.max(0, Math.ceil(busy / servers) - own);
+      const { busy, own, free, others } = await countQueues(store, lease, { ...times, most });
+      if (busy === most) return UNLIMITED;
+      const left = Math.ceil(busy / servers) - own;
+      return { queues: Math.max(0, left), hasSome: others || (free > 0 && left > 0), isExceeded: left < 0 };
     },
   };
 }
 
 interface CountedQueues {
-  /** Queues that are due or that a server has, at most `most`. */
+  /** Healthy queues that are due or that a server has, at most `most`. */
   readonly busy: number;
   /** Those of them that this server has. */
   readonly own: number;
+  /** Those of them that nobody has. */
+  readonly free: number;
+  /** Whether there are queues that no share limits: failing ones, and those that nobody claimed for a while. */
+  readonly others: boolean;
 }
 
 async function countQueues(
   { reader }: Store,
-  { holder, now, most }: { holder: string; now: string; most: number },
+  lease: Lease,
+  { now, unclaimedBy, most }: ShareTimes & { most: number },
 ): Promise<CountedQueues> {
-  const busy = reader
-    .selectFrom("subscription_queue")
-    .select(["lease_holder", "lease_time"])
-    .where("next_time", "<=", now)
-    .where("pause_time", "is", null)
-    .where("failures", "=", 0)
-    .limit(most)
-    .as("q");
-  const isOwn = sql<number>`case when lease_holder = ${holder} and lease_time is not null then 1 end`;
-  const counts = reader.selectFrom(busy).select(({ fn }) => [fn.countAll<number>().as("busy"), fn.count<number>(isOwn).as("own")]);
-  const { busy: all, own } = await counts.executeTakeFirstOrThrow();
-  return { busy: Number(all), own: Number(own) };
+  const due = reader.selectFrom("subscription_queue").where("next_time", "<=", now).where("pause_time", "is", null);
+  const busy = due.select(["lease_holder", "lease_time", "next_time"]).where("failures", "=", 0).limit(most).as("q");
+  const failing = due.select(sql`1`.as("one")).where("failures", ">", 0).where(lease.isFree()).limit(1);
+  const isFree = lease.isFree();
+  const row = await reader
+    .selectFrom(busy)
+    .select(({ fn }) => [
+      fn.countAll<number>().as("busy"),
+      fn.count<number>(sql`case when lease_holder = ${lease.holder} and lease_time is not null then 1 end`).as("own"),
+      fn.count<number>(sql`case when ${isFree} then 1 end`).as("free"),
+      fn.count<number>(sql`case when ${isFree} and next_time <= ${unclaimedBy} then 1 end`).as("unclaimed"),
+      // A large backlog is claimed anyway, and searching it would take long.
+      sql<number | null>`case when count(*) < ${most} then (${failing}) end`.as("failing"),
+    ])
+    .executeTakeFirstOrThrow();
+  const others = Number(row.unclaimed) > 0 || row.failing !== null;
+  return { busy: Number(row.busy), own: Number(row.own), free: Number(row.free), others };
 }

@@ -17,6 +17,8 @@ const MAX_REMEMBERED = 10_000;
 export interface OccupiedSlot extends Disposable {
   /** To be called at the beginning of each attempt. */
   onAttempt(): void;
+  /** Whether the organization may have another slot of this pool, so that none of its queues waits for this one. */
+  isSpare(): boolean;
 }
 
 export interface DeliverySlots {
@@ -59,6 +61,7 @@ export function createDeliverySlots(onMove: () => void): DeliverySlots {
           isSlow = false;
           timer.refresh();
         },
+        isSpare: () => pools[pool].mayTake(uid),
         [Symbol.dispose]() {
           clearTimeout(timer);
           pools[pool].giveBack(uid);
