@@ -13,10 +13,13 @@ import { APK, apkDatabase, layerOf } from "../../packages/server/test/harness/re
 import { basic, CONFIG, createRegistryClient, LAYER, MANIFEST } from "../../packages/server/test/harness/registry/registry-client.ts";
 import { type Sink, startSink } from "../events/servers.ts";
 import { type Line, short } from "../report.ts";
-import { databaseSeconds, type Fleet, serverSeconds, startFleet } from "./servers.ts";
+import { type Fleet, startFleet } from "./servers.ts";
+import { type Idle, measureIdle, spentDuring } from "./spent.ts";
 
 const SUBSCRIPTIONS = 32;
 const EVENTS = Number(process.env.BENCH_FLEET_EVENTS ?? 16_000);
+/** Deliveries of each server before the measured ones: it compiles their code, and its connections plan their statements. */
+const WARM_UP_PER_SERVER = EVENTS / 4;
 /** An organization may have this number at most. */
 const IMPORTS = 8;
 const PACKAGES_PER_IMPORT = Number(process.env.BENCH_FLEET_PACKAGES ?? 4000);
@@ -37,7 +40,7 @@ interface Work {
 }
 
 interface Share {
-  /** CPU time of servers and PostgreSQL per job, in milliseconds. */
+  /** CPU time of servers and PostgreSQL per job, in milliseconds, without what they use while idle. */
   readonly cpuMs: number;
   /** Share of the server that had the most, from 1 divided by the number of servers to 1. */
   readonly busiest: number;
@@ -49,9 +52,10 @@ export async function backgroundWork(sizes: readonly number[]): Promise<Line[]> 
   for (const size of sizes) {
     await using fleet = await startFleet(size);
     await using sink = await startSink();
+    const idle = await measureIdle(fleet);
     for (const work of [deliveries(fleet, sink), await imports(fleet), scans(fleet)]) {
       await work.prepare();
-      const share = await measure(fleet, work);
+      const share = await measure(fleet, work, idle);
       const one = first.get(work.kind) ?? share;
       first.set(work.kind, one);
       const faster = one.cpuMs / share.cpuMs / share.busiest;
@@ -62,11 +66,10 @@ export async function backgroundWork(sizes: readonly number[]): Promise<Line[]> 
   return lines;
 }
 
-async function measure(fleet: Fleet, { count, table, key, run }: Work): Promise<Share> {
+async function measure(fleet: Fleet, { count, table, key, run }: Work, idle: Idle): Promise<Share> {
   const holders = sampleHolders(fleet.client, table, key);
-  const before = serverSeconds(fleet) + (await databaseSeconds(fleet));
-  await run();
-  const spent = serverSeconds(fleet) + (await databaseSeconds(fleet)) - before;
+  const { server, database, seconds } = await spentDuring(fleet, run);
+  const spent = server + database - (idle.server + idle.database) * seconds;
   return { cpuMs: (spent / count) * 1000, busiest: await holders.end() };
 }
 
@@ -99,9 +102,19 @@ async function untilNone(client: pg.Client, query: string): Promise<void> {
   while (Number((await client.query<{ n: string }>(query)).rows[0]?.n) > 0) await sleep(50);
 }
 
-function deliveries(fleet: Fleet, sink: Sink): Work {
-  const { organization, post, client } = fleet;
+function deliveries({ organization, post, client, servers }: Fleet, sink: Sink): Work {
   const groups: string[] = [];
+  async function deliver(events: number): Promise<void> {
+    await client.query(
+      `insert into outbox (id, type, source, subject, group_uid, time, audience, body_type, extensions, data)
+      select gen_random_uuid()::text, 'dev.holt.api.iam.identity.created.v1', 'http://127.0.0.1', ($1::text[])[n % $2 + 1],
+        ($1::text[])[n % $2 + 1], to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'customer',
+        'platform.iam.v2.Identity', '{}', json_build_object('body', json_build_object('name', repeat('x', 900)))::text
+      from generate_series(1, $3::int) as n`,
+      [groups, SUBSCRIPTIONS, events],
+    );
+    await sink.untilCount(events);
+  }
   return {
     ...{ kind: "deliveries", count: EVENTS, table: "subscription_queue", key: "subscription_uid" },
     async prepare() {
@@ -112,18 +125,13 @@ function deliveries(fleet: Fleet, sink: Sink): Work {
       }
       await sink.untilQuiet();
       await sink.reset();
+      await deliver(WARM_UP_PER_SERVER * servers.length);
+      // Autovacuum does it within a minute. Before, PostgreSQL plans for empty tables.
+      await client.query("analyze");
+      await sink.untilQuiet();
+      await sink.reset();
     },
-    async run() {
-      await client.query(
-        `insert into outbox (id, type, source, subject, group_uid, time, audience, body_type, extensions, data)
-        select gen_random_uuid()::text, 'dev.holt.api.iam.identity.created.v1', 'http://127.0.0.1', ($1::text[])[n % $2 + 1],
-          ($1::text[])[n % $2 + 1], to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'customer',
-          'platform.iam.v2.Identity', '{}', json_build_object('body', json_build_object('name', repeat('x', 900)))::text
-        from generate_series(1, $3::int) as n`,
-        [groups, SUBSCRIPTIONS, EVENTS],
-      );
-      await sink.untilCount(EVENTS);
-    },
+    run: () => deliver(EVENTS),
   };
 }
 

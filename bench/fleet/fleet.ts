@@ -3,21 +3,20 @@
  * processors the servers, the database and the load compete, so the CPU time per answer and the waits in the database say
  * more than the rate.
  */
-import { setTimeout as sleep } from "node:timers/promises";
 import { basic, createRegistryClient } from "../../packages/server/test/harness/registry/registry-client.ts";
 import type { StoreName } from "../data/stores.ts";
 import { type Line, short } from "../report.ts";
 import { scale } from "../scale.ts";
 import { backgroundWork } from "./background.ts";
 import { type CallSpec, sendCalls } from "./calls.ts";
-import { databaseSeconds, type Fleet, serverSeconds, startFleet } from "./servers.ts";
+import { type Fleet, startFleet } from "./servers.ts";
+import { type Idle, measureIdle, spentDuring } from "./spent.ts";
 import { sampleWaits } from "./waits.ts";
 
 const SIZES = (process.env.BENCH_FLEET_SIZES ?? "1,2,4").split(",").map(Number);
 const REPOSITORY = "my-org/app";
 /** Calls of each kind to each server, first as a warm-up and then measured. */
 const CALLS = Number(process.env.BENCH_FLEET_CALLS ?? 4000);
-const IDLE_MS = 3000;
 
 /** The cost of one kind of call. */
 interface Cost {
@@ -27,12 +26,6 @@ interface Cost {
   /** CPU time of PostgreSQL per answer, in microseconds. */
   readonly databaseUs: number;
   readonly waits: readonly string[];
-}
-
-/** CPU seconds that the servers and PostgreSQL use per second while nobody calls. */
-interface Idle {
-  readonly server: number;
-  readonly database: number;
 }
 
 export async function fleetParts(store: StoreName): Promise<Line[]> {
@@ -77,11 +70,6 @@ async function callAll({ servers }: Fleet, spec: CallSpec): Promise<void> {
   await Promise.all(servers.map((server) => sendCalls(server, spec, CALLS, connections)));
 }
 
-async function measureIdle(fleet: Fleet): Promise<Idle> {
-  const spent = await spentDuring(fleet, () => sleep(IDLE_MS));
-  return { server: spent.server / spent.seconds, database: spent.database / spent.seconds };
-}
-
 /** Polling costs CPU time per second and not per answer, so it is subtracted: a busy machine answers less per second. */
 async function measure(fleet: Fleet, spec: CallSpec, idle: Idle): Promise<Cost> {
   const waits = sampleWaits(fleet.client);
@@ -94,12 +82,4 @@ async function measure(fleet: Fleet, spec: CallSpec, idle: Idle): Promise<Cost> 
     databaseUs: us(spent.database, idle.database),
     waits: await waits.end(),
   };
-}
-
-async function spentDuring(fleet: Fleet, work: () => Promise<unknown>) {
-  const begun = performance.now();
-  const before = { server: serverSeconds(fleet), database: await databaseSeconds(fleet) };
-  await work();
-  const seconds = (performance.now() - begun) / 1000;
-  return { seconds, server: serverSeconds(fleet) - before.server, database: (await databaseSeconds(fleet)) - before.database };
 }
