@@ -100,6 +100,8 @@ export interface Dialect {
   jsonOf(values: readonly RawBuilder<unknown>[]): RawBuilder<string>;
   /** The values of all rows as the text of a JSON array, an aggregate; null for no rows on PostgreSQL. */
   jsonOfAll(value: RawBuilder<unknown>): RawBuilder<string | null>;
+  /** The bytes of a text as UTF-8, whatever the encoding of the database. */
+  utf8Bytes(text: RawBuilder<unknown>): RawBuilder<number>;
   /** A JSON text as the left operand of `->` and `->>`. */
   asJson(text: RawBuilder<unknown>): RawBuilder<unknown>;
   /** Whether queries run in this process and block it. */
@@ -171,6 +173,7 @@ export const sqliteDialect: Dialect = {
   rowsOf: (list, columns) => sql`(select ${fieldsOf(columns)} from json_each(${jsonWithoutNul(list)}))`,
   jsonOf: (values) => sql`json_array(${sql.join(values)})`,
   jsonOfAll: (value) => sql`json_group_array(${value})`,
+  utf8Bytes: (text) => sql`octet_length(${text})`,
   asJson: (text) => text,
   isInProcess: true,
   rowsPerInsert: 1,
@@ -237,6 +240,7 @@ export const postgresDialect: Dialect = {
   rowsOf: (list, columns) => sql`(select * from json_to_recordset(${jsonWithoutNul(list)}::json) as t(${definitionsOf(columns)}))`,
   jsonOf: (values) => sql`json_build_array(${sql.join(values)})::text`,
   jsonOfAll: (value) => sql`json_agg(${value})::text`,
+  utf8Bytes: (text) => sql`octet_length(convert_to(${text}, 'UTF8'))`,
   asJson: (text) => sql`(${text})::json`,
   isInProcess: false,
   rowsPerInsert: 64,

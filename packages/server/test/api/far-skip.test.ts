@@ -80,7 +80,7 @@ function suite(open: () => Promise<Store>): void {
     const page = await list("name", 205);
     beforeSkip = async () => {};
     assert.ok(isAdded);
-    assert.deepEqual(page.uids, wanted.slice(205, 225));
+    assert.deepEqual(page.uids(), wanted.slice(205, 225));
     assert.notEqual(page.nextPageToken, "");
   });
 
@@ -95,10 +95,10 @@ function suite(open: () => Promise<Store>): void {
       for (const skip of SKIPS) {
         const first = await list(orderBy, skip);
         const label = `${orderBy}, skip ${skip}`;
-        assert.deepEqual([first.uids, first.totalCount], [wanted.slice(skip, skip + 20), REPOS], label);
+        assert.deepEqual([first.uids(), first.totalCount], [wanted.slice(skip, skip + 20), REPOS], label);
         if (first.nextPageToken === "") continue;
         const next = await list(orderBy, 201, first.nextPageToken);
-        assert.deepEqual(next.uids, wanted.slice(skip + 221, skip + 241), `${label}, and 201 after the page`);
+        assert.deepEqual(next.uids(), wanted.slice(skip + 221, skip + 241), `${label}, and 201 after the page`);
       }
     }
   }

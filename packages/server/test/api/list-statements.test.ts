@@ -70,11 +70,11 @@ function suite(open: () => Promise<Store>): void {
           sent = [];
           const page = await list({ uidp: filter, orderBy, pageSize: 7, pageToken });
           if (pageToken !== "") assert.equal(sent.length, 1, `${orderBy}: ${sent.join("\n")}`);
-          seen.push(...page.bodies.map((body) => (JSON.parse(body) as { name: string }).name));
+          seen.push(...page.bodies.texts.map((body) => (JSON.parse(body) as { name: string }).name));
           assert.equal(page.totalCount, wanted === undefined ? await countBelow(organization) : REPOS);
           assert.deepEqual(
-            page.bodies.map((body) => (JSON.parse(body) as { uid: string }).uid),
-            page.uids,
+            page.bodies.texts.map((body) => (JSON.parse(body) as { uid: string }).uid),
+            page.uids(),
           );
           pageToken = page.nextPageToken;
           if (pageToken === "") break;
@@ -94,7 +94,7 @@ function suite(open: () => Promise<Store>): void {
     const added = await addRepo(group.uid, `${group.names[0]}-next`);
     const before = await list(request);
     assert.equal(before.totalCount, REPOS + 1);
-    assert.equal(before.uids[1], added);
+    assert.equal(before.uids()[1], added);
     await store.transaction(async (write) => {
       await write.deleteFrom("repo").where("parent", "=", group.uid).where("uid", "<>", added).execute();
       for (let i = 0; i < REPOS; i++) await appendToCount(write, "repo", added, -1);
@@ -102,20 +102,36 @@ function suite(open: () => Promise<Store>): void {
     sent = [];
     const left = await list(request);
     assert.equal(sent.length, 1);
-    assert.deepEqual([left.uids, left.totalCount, left.nextPageToken], [[added], 1, ""]);
+    assert.deepEqual([left.uids(), left.totalCount, left.nextPageToken], [[added], 1, ""]);
   });
 
   test("a page with large bodies and a caller of two groups have all rows", async () => {
     const group = await makeRepos(organization);
     const large = await addRepo(group.uid, `${group.names[3]}-large`, "x".repeat(6000));
     const page = await list({ uidp: { childrenOf: group.uid }, orderBy: "name", pageSize: 200 });
-    assert.equal(page.uids.length, REPOS + 1);
-    assert.equal(page.uids[4], large);
-    assert.ok((page.bodies[4]?.length ?? 0) > 6000);
+    assert.equal(page.uids().length, REPOS + 1);
+    assert.equal(page.uids()[4], large);
+    assert.ok((page.bodies.texts[4]?.length ?? 0) > 6000);
     const [first, second] = [await makeRepos(organization), await makeRepos(organization)];
     const both = await list({ orderBy: "name", pageSize: 200 }, [first.uid, second.uid]);
     assert.equal(both.totalCount, 2 * REPOS);
-    assert.deepEqual(both.uids.length, 2 * REPOS);
+    assert.deepEqual(both.uids().length, 2 * REPOS);
+  });
+
+  test("a page whose bodies are not ASCII has the same rows, text and bytes as its bodies one by one", async () => {
+    const group = await makeRepos(organization);
+    const names = ["漢字", "ÿ", "😀, and more"].map((name) => `${group.names[0]}-${name}`);
+    for (const name of names) await addRepo(group.uid, name, name);
+    for (const pageSize of [2, 200]) {
+      const page = await list({ uidp: { childrenOf: group.uid }, orderBy: "name", pageSize });
+      const { text, texts, bytes } = page.bodies;
+      assert.equal(text, texts.join(","));
+      assert.equal(bytes, Buffer.byteLength(text));
+      assert.deepEqual(
+        texts.map((body) => (JSON.parse(body) as { name: string }).name),
+        [group.names[0], ...names.toSorted(), ...group.names.slice(1)].slice(0, pageSize),
+      );
+    }
   });
 
   test("a caller whose rights change sees the rows of its present rights with the same request", async () => {
@@ -124,13 +140,13 @@ function suite(open: () => Promise<Store>): void {
     for (const group of [first, second, first]) {
       const page = await list(request, [group.uid]);
       assert.deepEqual(
-        page.bodies.map((body) => (JSON.parse(body) as { name: string }).name),
+        page.bodies.texts.map((body) => (JSON.parse(body) as { name: string }).name),
         group.names,
       );
     }
-    assert.deepEqual((await list(request, [])).uids, []);
+    assert.deepEqual((await list(request, [])).uids(), []);
     const refused = await list({ ...request, uidp: { descendantsOf: second.uid } }, [first.uid]);
-    assert.deepEqual([refused.uids, refused.totalCount], [[], 0]);
+    assert.deepEqual([refused.uids(), refused.totalCount], [[], 0]);
   });
 
   type Request = { uidp?: object; orderBy: string; pageSize: number; pageToken?: string };

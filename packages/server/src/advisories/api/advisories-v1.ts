@@ -42,7 +42,7 @@ export function advisoriesServiceV1({ pageTokens, profile }: AdvisoriesV1Collabo
 
       list: read(async (request, call) => {
         const page = await listAdvisories(requestOf(request), call, { pageTokens, resource });
-        const items = await advisoriesFromBodies(call.db, page.uids, page.bodies);
+        const items = await advisoriesFromBodies(call.db, page.uids(), page.bodies.texts);
         const { totalCount, nextPageToken } = page;
         const id = request.uidp?.descendantsOf || request.uidp?.childrenOf || "";
         return create(AdvisoriesListSchema, {

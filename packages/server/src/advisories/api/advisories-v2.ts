@@ -3,7 +3,7 @@ import { AdvisoriesService, ListAdvisoriesResponseSchema } from "@holt/api/gen/p
 import { JsonText } from "../../api/call/call.ts";
 import { implement, read } from "../../api/call/implement.ts";
 import { getBody } from "../../api/resource/get.ts";
-import { listResponse } from "../../api/resource/list.ts";
+import { listResponse } from "../../api/resource/list-text.ts";
 import type { PageTokens } from "../../api/resource/page-token.ts";
 import { advisories } from "../resource.ts";
 import { addSeverities } from "../storage/severities.ts";

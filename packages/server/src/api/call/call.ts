@@ -60,6 +60,11 @@ export class JsonText<Desc extends DescMessage = DescMessage> {
     return this.#text;
   }
 
+  /** Bytes of the text as UTF-8. */
+  get bytes(): number {
+    return Buffer.byteLength(this.text);
+  }
+
   /** Whether the message is known without decoding the text. */
   get isDecoded(): boolean {
     return this.#message !== undefined;

@@ -8,6 +8,7 @@ import { prepareEach, type SlotOf } from "../../db/prepared.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { Lru } from "../../lib/lru.ts";
 import type { Call } from "../call/call.ts";
+import { JoinedBodies, SEPARATOR } from "./bodies.ts";
 import { withCursorInRange } from "./conditions.ts";
 import { COMMON_LIMITS, isFirstPageSorted, pageQuery } from "./read-rows.ts";
 import type { Selection } from "./selection.ts";
@@ -15,16 +16,15 @@ import { uidOfBody } from "./uid-of-body.ts";
 
 /** Rows of a page, in order. */
 export interface CountedPage {
-  readonly rows: readonly { readonly uid: string; readonly body: string }[];
+  readonly bodies: JoinedBodies;
   readonly hasMore: boolean;
-  /** Value of the order's column in the last row. */
-  lastKey(): string;
+  /** Uid of the last row, and its value of the order's column. */
+  last(): { readonly key: string; readonly uid: string };
   readonly total: number;
 }
 
-/** @returns undefined if the page needs more than one statement */
+/** @param selection of which `isCountedPage` is true @returns undefined if the page needs more than one statement */
 export async function readCountedPage(selection: Selection, call: Moment): Promise<CountedPage | undefined> {
-  if (!isSimple(selection)) return undefined;
   const { db } = call;
   const isSorted = await isSortedBySizes(selection, call);
   const form = { selection, isSorted };
@@ -35,19 +35,15 @@ export async function readCountedPage(selection: Selection, call: Moment): Promi
   const total = row.total + themselves(selection);
   // Large bodies count towards the bytes of the page.
   if (row.small < row.found) return undefined;
-  const bodies = row.bodies === null ? [] : row.bodies.split(SEPARATOR);
-  const hasMore = bodies.length > selection.limit;
-  if (hasMore) bodies.pop();
-  const rows = bodies.map((body) => ({ uid: uidOfBody(body), body }));
-  return { rows, hasMore, lastKey: () => JSON.parse(row.keys ?? "[]")[rows.length - 1], total };
+  const { bodies, hasMore } = new JoinedBodies(row.bodies ?? "", JSON.parse(row.sizes ?? "[]")).cut(selection.limit);
+  const last = () => ({ key: JSON.parse(row.keys ?? "[]")[bodies.size - 1], uid: uidOfBody(bodies.last ?? "") });
+  return { bodies, hasMore, last, total };
 }
 
 type Moment = Pick<Call, "db" | "now">;
 
-/** JSON texts contain no control characters. */
-const SEPARATOR = "\n";
-
-function isSimple({ resource, view, rootRows, skip }: Selection): boolean {
+/** Whether a page and its total may be read together. */
+export function isCountedPage({ resource, view, rootRows, skip }: Selection): boolean {
   return (
     view.counted !== undefined &&
     view.counted.groups.length === 1 &&
@@ -128,6 +124,8 @@ interface CountValues {
 
 interface PageRow extends Sizes {
   readonly bodies: string | null;
+  /** Bytes of each body, as a JSON array. */
+  readonly sizes: string | null;
   readonly found: number;
   /** Rows with small bodies. */
   readonly small: number;
@@ -152,7 +150,10 @@ const pageStatement = prepareEach<PageForm, PageValues, PageRow>(
     const page = pageQuery(selection, window, form.isSorted, db.dialect);
     const listed = form.isSorted ? sql`${page} limit ${limit}` : page;
     const bigint = (count: unknown) => sql`cast(${count} as bigint)`;
-    return sql<PageRow>`select string_agg(listed.body, ${SEPARATOR}) as bodies, ${db.dialect.jsonOfAll(sql.ref("listed.key"))} as keys,
+    const { dialect } = db;
+    const body = sql.ref("listed.body");
+    return sql<PageRow>`select string_agg(${body}, ${SEPARATOR}) as bodies, ${dialect.jsonOfAll(dialect.utf8Bytes(body))} as sizes,
+      ${dialect.jsonOfAll(sql.ref("listed.key"))} as keys,
       ${bigint(sql`count(*)`)} as found, ${bigint(sql`count(listed.body)`)} as small, ${sizes(selection, slot)}
       from (${listed}) as listed`.compile(db);
   },

@@ -1,22 +1,25 @@
 /** Lists the rows of a resource that the caller may see, in pages (AIP-132, AIP-158), at a cost that does not grow with the table. */
-import type { DescMessage } from "@bufbuild/protobuf";
 import type { UIDPFilter } from "@holt/api/gen/platform/common/v1/uidp_pb.ts";
 import { type RawBuilder, sql } from "kysely";
 import type { Dialect } from "../../db/dialect.ts";
 import type { CountKind } from "../../db/resource-count.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { invalidArgument } from "../../lib/errors.ts";
-import { type Call, JsonText } from "../call/call.ts";
+import type { UidRange } from "../../lib/uid.ts";
+import type { Call } from "../call/call.ts";
+import { type Bodies, SeparateBodies } from "./bodies.ts";
 import { listCapabilities } from "./conditions.ts";
 import { countRows, type ListSize, measureRows, type RowCount } from "./count-rows.ts";
-import { readCountedPage } from "./counted-page.ts";
+import { type CountedPage, isCountedPage, readCountedPage } from "./counted-page.ts";
 import type { Resource } from "./define.ts";
 import { readFoundPage } from "./found-page.ts";
+import type { ListedPage } from "./list-text.ts";
 import { type Order, parseOrderBy } from "./order-by.ts";
 import { type CutPage, cutPage } from "./page-bytes.ts";
 import { bindingOf, type PageTokens } from "./page-token.ts";
 import { type Row, readRows } from "./read-rows.ts";
 import type { Entries, Selection } from "./selection.ts";
+import { uidOfBody } from "./uid-of-body.ts";
 import { type Condition, onColumn, type View, viewOf } from "./visible.ts";
 
 const DEFAULT_PAGE_SIZE = 50;
@@ -32,13 +35,8 @@ export interface ListRequest {
 }
 
 /** One page of resources. It has fewer rows than asked for where they are large. */
-export interface Page {
-  readonly uids: readonly string[];
-  readonly bodies: readonly string[];
-  readonly nextPageToken: string;
-  /** Undefined if there are too many rows to count. */
-  readonly totalCount: number | undefined;
-  readonly skipped: number;
+export interface Page extends ListedPage {
+  readonly uids: () => readonly string[];
   /** Measures all pages; undefined where only reading them can tell. */
   readonly measure?: ((maxRows: number) => Promise<ListSize>) | undefined;
 }
@@ -75,6 +73,8 @@ export interface ListOptions extends ListTerms {
   readonly pageTokens: PageTokens;
   /** Completes stored bodies with what is stored elsewhere: one text for each row, in the same order. */
   readonly show?: ((rows: readonly ShownRow[]) => Promise<readonly string[]>) | undefined;
+  /** Whether `show` leaves all rows within the range as they are stored, which saves making strings of them. */
+  readonly isShownAsStored?: ((range: UidRange) => boolean | Promise<boolean>) | undefined;
   /** SQL of the bytes of a completed body; without it, only bodies that are sent as stored can be measured. */
   readonly bytesOfRow?: RawBuilder<unknown> | undefined;
 }
@@ -110,11 +110,11 @@ export async function listPage(resource: Resource, request: ListRequest, call: C
 
   const planned = await plan?.({ ...wanted, view: whole }, call.db);
   const selection = planned === undefined ? wanted : { ...wanted, view: planned.view, isIndexed: planned.isIndexed ?? false };
-  const { rows, last, total } = await readPage(selection, planned, show, call);
+  const { uids, bodies, last, total } = await readPage(selection, planned, options, call);
   const skipped = (after?.skipped ?? 0) + skip;
   return {
-    uids: rows.map((row) => row.uid),
-    bodies: rows.map((row) => row.body),
+    uids,
+    bodies,
     nextPageToken: last === undefined ? "" : tokens.seal({ key: last.key, uid: last.uid, skipped }, binding(), call.now),
     totalCount: total,
     skipped,
@@ -122,33 +122,55 @@ export async function listPage(resource: Resource, request: ListRequest, call: C
   };
 }
 
-interface ReadPage {
-  readonly rows: readonly ShownRow[];
+interface ReadPage extends Pick<Page, "uids" | "bodies"> {
   /** The last row, if there is another page. */
   readonly last: Pick<Row, "key" | "uid"> | undefined;
   readonly total: number | undefined;
 }
 
 /** @param planned by the resource's own counts; undefined for a resource without such */
-async function readPage(selection: Selection, planned: Plan | undefined, show: ListOptions["show"], call: Call): Promise<ReadPage> {
+async function readPage(
+  selection: Selection,
+  planned: Plan | undefined,
+  { show, isShownAsStored }: ListOptions,
+  call: Call,
+): Promise<ReadPage> {
   const { db } = call;
   if (planned !== undefined && planned.count === undefined) {
     const found = await readFoundPage(selection, db);
-    const { rows, hasMore } = await showRows(found, show);
-    return { rows, last: hasMore ? rows.at(-1) : undefined, total: found.total };
+    return { ...pageOf(await showRows(found, show)), total: found.total };
   }
-  const quick = planned === undefined ? await readCountedPage(selection, call) : undefined;
-  if (quick !== undefined) {
-    const { rows, hasMore } = await showRows(quick, show);
-    // Otherwise the page ends with a row whose key was not read.
-    if (rows.length === quick.rows.length) {
-      const uid = rows.at(-1)?.uid ?? "";
-      return { rows, last: hasMore ? { key: quick.lastKey(), uid } : undefined, total: quick.total };
+  if (planned === undefined && isCountedPage(selection)) {
+    const [range] = selection.view.ranges;
+    const asStored = show === undefined || (range !== undefined && isShownAsStored?.(range));
+    // Sent together, so that they share a round trip.
+    const reading = readCountedPage(selection, call);
+    const [quick, isAsStored] = asStored instanceof Promise ? await Promise.all([reading, asStored]) : [await reading, asStored];
+    if (quick !== undefined && isAsStored === true) return joinedPage(quick);
+    if (quick !== undefined) {
+      const { rows, hasMore } = await showRows({ rows: rowsOf(quick.bodies), hasMore: quick.hasMore }, show);
+      // Otherwise the page ends with a row whose key was not read.
+      if (rows.length === quick.bodies.size) return { ...separate(rows), last: hasMore ? quick.last() : undefined, total: quick.total };
     }
   }
   const count = planned?.count ?? (await countRows(selection, db));
-  const { rows, hasMore } = await showRows(await readRows(selection, count, db), show);
-  return { rows, last: hasMore ? rows.at(-1) : undefined, total: count.total };
+  return { ...pageOf(await showRows(await readRows(selection, count, db), show)), total: count.total };
+}
+
+function pageOf({ rows, hasMore }: CutPage<Row>): Omit<ReadPage, "total"> {
+  return { ...separate(rows), last: hasMore ? rows.at(-1) : undefined };
+}
+
+function separate(rows: readonly ShownRow[]): Pick<ReadPage, "uids" | "bodies"> {
+  return { uids: () => rows.map(({ uid }) => uid), bodies: new SeparateBodies(rows.map(({ body }) => body)) };
+}
+
+function joinedPage({ bodies, hasMore, last, total }: CountedPage): ReadPage {
+  return { uids: () => bodies.texts.map(uidOfBody), bodies, last: hasMore ? last() : undefined, total };
+}
+
+function rowsOf({ texts }: Bodies): ShownRow[] {
+  return texts.map((body) => ({ uid: uidOfBody(body), body }));
 }
 
 /** Completed bodies are larger than stored ones, so the page may become shorter. */
@@ -199,28 +221,4 @@ function conditionText({ seek }: Condition, { db }: Call): unknown {
 function bindingOfList(call: Call, uidp: UIDPFilter | undefined, filters: readonly unknown[], order: Order): string {
   const hierarchy = uidp === undefined ? [] : [uidp.ancestorsOf, uidp.descendantsOf, uidp.childrenOf, uidp.inRoot, ...uidp.ids];
   return bindingOf(call, hierarchy, filters, order.column, order.descending);
-}
-
-type ListedPage = Omit<Page, "uids">;
-
-/** The response message of a list. */
-export class ListText<Desc extends DescMessage = DescMessage> extends JsonText<Desc> {
-  readonly page: ListedPage;
-
-  constructor(schema: Desc, page: ListedPage) {
-    super(schema, () => textOfPage(schema, page));
-    this.page = page;
-  }
-}
-
-export function listResponse<Desc extends DescMessage>(schema: Desc, page: ListedPage): ListText<Desc> {
-  return new ListText(schema, page);
-}
-
-/** Assembled from stored bodies without parsing them. */
-function textOfPage(schema: DescMessage, { bodies, nextPageToken, totalCount, skipped }: ListedPage): string {
-  const items = schema.fields[0]?.jsonName ?? "items";
-  const token = nextPageToken === "" ? "" : `"nextPageToken":"${nextPageToken}",`;
-  const total = totalCount === undefined ? "" : `"totalCount":"${totalCount}",`;
-  return `{"${items}":[${bodies.join(",")}],${token}${total}"skipped":${skipped}}`;
 }

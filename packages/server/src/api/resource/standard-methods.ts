@@ -5,12 +5,14 @@
 import { create as createMessage, type DescMessage, type DescService } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import type { RawBuilder } from "kysely";
+import type { UidRange } from "../../lib/uid.ts";
 import type { Call, WriteCall } from "../call/call.ts";
 import { JsonText } from "../call/call.ts";
 import { type Handlers, read, write } from "../call/implement.ts";
 import type { Resource } from "./define.ts";
 import { getBody } from "./get.ts";
-import { type ListRequest, type ListTerms, listPage, listResponse } from "./list.ts";
+import { type ListRequest, type ListTerms, listPage } from "./list.ts";
+import { listResponse } from "./list-text.ts";
 import type { PageTokens } from "./page-token.ts";
 import { remove } from "./write.ts";
 
@@ -25,6 +27,8 @@ export interface Reading {
    * stored.
    */
   show?(bodies: readonly string[], call: Call, view: View): Promise<readonly string[]>;
+  /** Whether `show` leaves the bodies of all rows within the range as they are stored. */
+  isShownAsStored?(range: UidRange, call: Call): boolean | Promise<boolean>;
   /** SQL of the bytes of a body that `show` completed for a List. */
   readonly bytesOfRow?: RawBuilder<unknown>;
   /** Terms of a List beyond its equality filters. */
@@ -56,15 +60,18 @@ function standardGet<Desc extends DescMessage>(resource: Resource<Desc>, { show 
   });
 }
 
-function standardList(resource: Resource, output: DescMessage, { pageTokens, show, bytesOfRow, listTerms }: Reading) {
+function standardList(resource: Resource, output: DescMessage, { pageTokens, show, isShownAsStored, bytesOfRow, listTerms }: Reading) {
   return read(async (request, call) => {
     const list = request as unknown as ListRequest;
     const bodiesOf = (rows: readonly { readonly body: string }[]) => rows.map(({ body }) => body);
     const showRows = show && ((rows: readonly { readonly body: string }[]) => show(bodiesOf(rows), call, "summary"));
-    return listResponse(
-      output,
-      await listPage(resource, list, call, { pageTokens, show: showRows, bytesOfRow, ...listTerms?.(list, call) }),
-    );
+    const reading = {
+      pageTokens,
+      show: showRows,
+      isShownAsStored: isShownAsStored && ((range: UidRange) => isShownAsStored(range, call)),
+      bytesOfRow,
+    };
+    return listResponse(output, await listPage(resource, list, call, { ...reading, ...listTerms?.(list, call) }));
   });
 }
 

@@ -130,7 +130,7 @@ async function answer(routed: RoutedRequest, { run, memory }: RestOptions): Prom
     const reply = await run(operation, () => readMessage(routed, allowance), metadata);
     if (reply instanceof StreamedText) return reply;
     const text = encode(reply);
-    const bytes = Buffer.byteLength(text);
+    const bytes = reply instanceof JsonText && text !== "" ? reply.bytes : Buffer.byteLength(text);
     // A write has happened, so its reply is sent in any case.
     if (operation.handler?.kind === "read") response.answer?.reserve(bytes);
     return { text, bytes };

@@ -3,7 +3,9 @@ import type { JsonObject, JsonValue, Message } from "@bufbuild/protobuf";
 import { compileJsonEncoder } from "../../lib/proto-json.ts";
 import { assertConnected } from "../call/assert-connected.ts";
 import { type Call, JsonText, type Reply } from "../call/call.ts";
-import { ListText, type Page } from "../resource/list.ts";
+import { SeparateBodies } from "../resource/bodies.ts";
+import type { Page } from "../resource/list.ts";
+import { ListText } from "../resource/list-text.ts";
 import type { PagedList, PagedRequest } from "./list-all.ts";
 
 export interface PageOfRows extends Pick<Page, "measure"> {
@@ -23,8 +25,8 @@ export async function* readPages(list: PagedList, request: PagedRequest, call: C
     const page = reply instanceof ListText ? reply.page : pageOf(reply, list);
     request.pageToken = page.nextPageToken;
     const isLast = page.nextPageToken === "";
-    const text = page.bodies.map(list.convert).join(",");
-    yield { text, rows: page.bodies.length, totalRows: page.totalCount ?? 0, isLast, measure: page.measure };
+    const text = page.bodies.texts.map(list.convert).join(",");
+    yield { text, rows: page.bodies.texts.length, totalRows: page.totalCount ?? 0, isLast, measure: page.measure };
     if (isLast) return;
     assertConnected(call);
   }
@@ -35,7 +37,11 @@ function pageOf(reply: Reply, { method }: PagedList): Omit<Page, "uids" | "skipp
   const rowsName = method.output.fields[0]?.jsonName ?? "";
   const page = JSON.parse(textOf(reply, compileJsonEncoder(method.output))) as JsonObject;
   const bodies = ((page[rowsName] ?? []) as JsonValue[]).map((row) => JSON.stringify(row));
-  return { bodies, nextPageToken: (page.nextPageToken ?? "") as string, totalCount: Number(page.totalCount ?? 0) };
+  return {
+    bodies: new SeparateBodies(bodies),
+    nextPageToken: (page.nextPageToken ?? "") as string,
+    totalCount: Number(page.totalCount ?? 0),
+  };
 }
 
 export function textOf(reply: Reply, encode: (message: never) => string): string {

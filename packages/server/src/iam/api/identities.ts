@@ -25,7 +25,7 @@ import { userIdentityUid } from "../identities/user-identity.ts";
 import { assertHoldsAllOf, type EscalationCollaborators } from "./escalation.ts";
 import { updateIdentityMetadata } from "./identity-metadata.ts";
 import { assertRelationship, settleExpiration } from "./identity-relationship.ts";
-import { showIdentities } from "./show-identities.ts";
+import { isWithoutPeople, showIdentities } from "./show-identities.ts";
 
 const TYPES: Readonly<Record<string, RelationshipType>> = {
   claimMatch: RelationshipType.CLAIM_MATCH,
@@ -67,6 +67,7 @@ export function identitiesService(collaborators: IdentitiesCollaborators) {
       pageTokens,
       listTerms: (_request, call) => ({ rootRows: visibleUsers(call) }),
       show: showIdentities,
+      isShownAsStored: isWithoutPeople,
       bytesOfRow: sql`octet_length(body) + ${MAX_EMAIL_BYTES}`,
     }),
 

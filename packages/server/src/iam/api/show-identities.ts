@@ -8,7 +8,7 @@ import type { IdentityJson } from "@holt/api/gen/platform/iam/v2/identities_pb.t
 import { capabilitySet } from "../../access/capability-set.ts";
 import type { Call } from "../../api/call/call.ts";
 import { uidOfBody } from "../../api/resource/uid-of-body.ts";
-import { isInRoot, rootOf } from "../../lib/uid.ts";
+import { isInRoot, rootOf, type UidRange } from "../../lib/uid.ts";
 
 const LIST = capabilitySet([Capability.CAP_IAM_IDENTITY_LIST]);
 
@@ -23,6 +23,11 @@ export async function showIdentities(bodies: readonly string[], call: Call): Pro
     const identity = JSON.parse(body) as IdentityJson;
     return email === identity.email ? body : JSON.stringify({ ...identity, emailUnverified: email });
   });
+}
+
+/** People stand in root: no uid of the range is one of theirs if its first one is below a group. */
+export function isWithoutPeople({ lower }: UidRange): boolean {
+  return lower.includes("/");
 }
 
 /** If several organizations of the caller know an address, that of the first by uid. */

@@ -10,7 +10,8 @@ import {
 import { sql } from "kysely";
 import { implement, read } from "../../api/call/implement.ts";
 import { listCapabilities } from "../../api/resource/conditions.ts";
-import { type ListTerms, listPage, listResponse } from "../../api/resource/list.ts";
+import { type ListTerms, listPage } from "../../api/resource/list.ts";
+import { listResponse } from "../../api/resource/list-text.ts";
 import { parseOrderBy } from "../../api/resource/order-by.ts";
 import type { PageTokens } from "../../api/resource/page-token.ts";
 import type { Entries } from "../../api/resource/selection.ts";

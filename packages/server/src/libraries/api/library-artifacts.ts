@@ -15,7 +15,8 @@ import {
 import type { Call } from "../../api/call/call.ts";
 import { implement, read } from "../../api/call/implement.ts";
 import { getBody } from "../../api/resource/get.ts";
-import { listPage, listResponse, parsePageRequest } from "../../api/resource/list.ts";
+import { listPage, parsePageRequest } from "../../api/resource/list.ts";
+import { listResponse } from "../../api/resource/list-text.ts";
 import { bindingOf, type PageTokens } from "../../api/resource/page-token.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { timestampFromDate } from "../../lib/clock.ts";

@@ -2,7 +2,8 @@
 import { EndOfLife_State as State } from "@holt/api/gen/holt/v1/end_of_life_pb.ts";
 import { uidOfBody } from "../../api/resource/uid-of-body.ts";
 import type { ReadDb } from "../../db/store.ts";
-import { type Life, livesOf } from "./lives.ts";
+import { parentOf, type UidRange } from "../../lib/uid.ts";
+import { hasDates, type Life, livesOf } from "./lives.ts";
 
 export function hasEnded(life: Life | undefined): boolean {
   return life?.endOfLife.state === State.ENDED;
@@ -14,4 +15,10 @@ export async function showDeprecation(bodies: readonly string[], moment: { db: R
   if (lives.size === 0) return bodies;
   // The preceding values, which are uid, name, digest and a time, contain no quotation mark.
   return bodies.map((body) => (hasEnded(lives.get(uidOfBody(body))) ? body.replace('"deprecated":false', '"deprecated":true') : body));
+}
+
+/** Whether no tag of the range has an end of life, and no repo with such tags. */
+export async function isUndated({ lower, upper }: UidRange, db: ReadDb): Promise<boolean> {
+  // The repo of the first tag is before its tags.
+  return !(await hasDates({ lower: lower.endsWith("/") ? lower.slice(0, -1) : parentOf(lower), upper }, db));
 }

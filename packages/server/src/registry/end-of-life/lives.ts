@@ -3,11 +3,12 @@ import { create } from "@bufbuild/protobuf";
 import { type EndOfLife, EndOfLifeSchema, EndOfLife_State as State } from "@holt/api/gen/holt/v1/end_of_life_pb.ts";
 import { RepoSchema } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { sql } from "kysely";
+import { ROW } from "../../db/lookup.ts";
 import { prepare } from "../../db/prepared.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { dateFromTimestamp, millisecondsFromDuration, timestampFromDate } from "../../lib/clock.ts";
 import { messageFromJson } from "../../lib/proto-json.ts";
-import { parentOf } from "../../lib/uid.ts";
+import { parentOf, type UidRange } from "../../lib/uid.ts";
 import { registrySettingsOf } from "../registry-settings.ts";
 
 /** Where neither the tag nor the repo sets a grace period, and the settings give one. */
@@ -23,7 +24,7 @@ export interface Life {
 export async function livesOf(uids: readonly string[], { db, now }: { db: ReadDb; now: Date }): Promise<ReadonlyMap<string, Life>> {
   const all = [...new Set([...uids, ...uids.map(parentOf)])];
   // Most lists have no dates, and one look at the range of their uids costs less than one for each uid.
-  const set = (await hasAny(all, db)) ? await readAll(all, db) : NONE;
+  const set = (await hasDates(rangeOf(all), db)) ? await readAll(all, db) : NONE;
   const lives = new Map<string, Life>();
   if (set.size === 0) return lives;
   const grace = new Map<string, Promise<boolean>>();
@@ -46,19 +47,28 @@ interface Stored {
 
 const NONE: ReadonlyMap<string, Stored> = new Map();
 
-const firstInRange = prepare<{ first: string; last: string }, { uid: string }>((db, slot) => {
-  const first = (table: "tag_end_of_life" | "repo_end_of_life") =>
-    sql`select uid from (select uid from ${sql.table(table)} where uid >= ${slot("first")} and uid <= ${slot("last")} limit 1) as ${sql.table(table)}`;
-  return sql<{ uid: string }>`${first("tag_end_of_life")} union all ${first("repo_end_of_life")} limit 1`.compile(db);
-});
+const firstInRange = prepare<UidRange, { uid: string }>(
+  (db, slot) => {
+    const first = (table: "tag_end_of_life" | "repo_end_of_life") =>
+      sql`select uid from (select uid from ${sql.table(table)} where uid >= ${slot("lower")} and uid < ${slot("upper")} limit 1) as ${sql.table(table)}`;
+    return sql<{ uid: string }>`${first("tag_end_of_life")} union all ${first("repo_end_of_life")} limit 1`.compile(db);
+  },
+  { weight: ROW },
+);
 
-/** Whether anything is stored between the first and the last of the uids. */
-async function hasAny(uids: readonly string[], db: ReadDb): Promise<boolean> {
-  const [first, last] = uids.reduce<readonly string[]>(
-    ([least = "", greatest = ""], uid) => [uid < least ? uid : least, uid > greatest ? uid : greatest],
-    [uids[0] ?? "", uids[0] ?? ""],
-  );
-  return (await firstInRange.first(db, { first: first ?? "", last: last ?? "" })) !== undefined;
+/** Whether a tag or repo of the range has dates of its own. */
+export async function hasDates(range: UidRange, db: ReadDb): Promise<boolean> {
+  return (await firstInRange.first(db, range)) !== undefined;
+}
+
+/** The range from the first to the last of the uids. */
+function rangeOf(uids: readonly string[]): UidRange {
+  let [least = "", greatest = ""] = [uids[0], uids[0]];
+  for (const uid of uids) {
+    if (uid < least) least = uid;
+    if (uid > greatest) greatest = uid;
+  }
+  return { lower: least, upper: `${greatest}0` };
 }
 
 async function readAll(uids: readonly string[], db: ReadDb): Promise<ReadonlyMap<string, Stored>> {

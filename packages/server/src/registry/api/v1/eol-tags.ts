@@ -29,8 +29,8 @@ export function eolTagHandlers({ pageTokens }: { readonly pageTokens: PageTokens
     listEolTags: read(async (filter, call) => {
       const request = requestOf(filter);
       const page = await listPage(tags, request, call, { pageTokens, ...listTermsOf(request, call.db.dialect) });
-      const lives = await livesOf(page.uids, call);
-      const items = page.bodies.map((body) => {
+      const lives = await livesOf(page.uids(), call);
+      const items = page.bodies.texts.map((body) => {
         const tag = messageFromJson(TagSchema, body);
         return eolTagOf(tag, lives.get(tag.uid));
       });

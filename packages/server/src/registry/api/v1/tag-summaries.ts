@@ -82,7 +82,8 @@ async function listNewest(request: GetRepoTagsSummaryRequest, call: Call, pageTo
     ...classesOf(request),
   });
   const { bodies, totalCount = 0 } = await listPage(tags, list, call, { pageTokens, ...listTermsOf(list, call.db.dialect) });
-  return { count: totalCount, tag: bodies[0] === undefined ? undefined : await tagFromBody(bodies[0], call) };
+  const [newest] = bodies.texts;
+  return { count: totalCount, tag: newest === undefined ? undefined : await tagFromBody(newest, call) };
 }
 
 function classesOf({ excludeReferrers, excludeDates, excludeEpochs }: GetRepoTagsSummaryRequest) {
