@@ -17,8 +17,13 @@ export class ListText<Page extends ListedPage = ListedPage, Desc extends DescMes
   readonly page: Page;
 
   constructor(schema: Desc, page: Page) {
-    super(schema, () => textOfPage(schema, page));
+    super(schema, () => textOfPage(schema, page, page.bodies.text));
     this.page = page;
+  }
+
+  /** The list without its rows. */
+  get textWithoutBodies(): string {
+    return textOfPage(this.schema, this.page, "");
   }
 
   override get bytes(): number {
@@ -32,10 +37,10 @@ export function listResponse<Page extends ListedPage, Desc extends DescMessage>(
 }
 
 /** All of it is ASCII but the bodies. */
-function textOfPage(schema: DescMessage, page: ListedPage): string {
-  const { bodies, nextPageToken, totalCount, skipped } = page;
+function textOfPage(schema: DescMessage, page: ListedPage, bodies: string): string {
+  const { nextPageToken, totalCount, skipped } = page;
   const items = schema.fields[0]?.jsonName ?? "items";
   const token = nextPageToken === "" ? "" : `"nextPageToken":"${nextPageToken}",`;
   const total = totalCount === undefined ? "" : `"totalCount":"${totalCount}",`;
-  return `{"${items}":[${bodies.text}],${token}${total}"skipped":${skipped}}`;
+  return `{"${items}":[${bodies}],${token}${total}"skipped":${skipped}}`;
 }
