@@ -43,8 +43,8 @@ export interface Page extends ListedPage {
 
 /** Terms of a list beyond the request's hierarchy, equality filters, order and page. */
 export interface ListTerms {
-  /** A condition on `uid`: rows in root that the caller may see although none of its scopes contains them. */
-  readonly rootRows?: RawBuilder<boolean>;
+  /** Makes a condition on `uid`: rows in root that the caller may see although none of its scopes contains them. */
+  readonly rootRows?: () => RawBuilder<boolean>;
   /** All rows must also meet these. */
   readonly conditions?: readonly Condition[];
   /** The maintained count of exactly the rows that meet `conditions`; without it they are counted one by one. */
@@ -101,7 +101,7 @@ export async function listPage(resource: Resource, request: ListRequest, call: C
     counted: counted ?? resource.table,
     entries: view.conditions.length === conditions.length ? entries : undefined,
     isIndexed,
-    rootRows: view.includesRoot ? rootRows : undefined,
+    rootRows: view.includesRoot ? rootRows?.() : undefined,
     order,
     after,
     skip,

@@ -65,7 +65,7 @@ export function identitiesService(collaborators: IdentitiesCollaborators) {
   return implement(IdentitiesService, {
     ...standardMethods(IdentitiesService, identities, {
       pageTokens,
-      listTerms: (_request, call) => ({ rootRows: visibleUsers(call) }),
+      listTerms: (_request, call) => ({ rootRows: () => visibleUsers(call) }),
       show: showIdentities,
       isShownAsStored: isWithoutPeople,
       bytesOfRow: sql`octet_length(body) + ${MAX_EMAIL_BYTES}`,

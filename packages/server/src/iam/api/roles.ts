@@ -48,7 +48,7 @@ export interface RolesCollaborators extends EscalationCollaborators {
 export function rolesService(collaborators: RolesCollaborators) {
   const { grants, pageTokens } = collaborators;
   return implement(RolesService, {
-    ...standardMethods(RolesService, roles, { pageTokens, listTerms: () => ({ rootRows: IS_IN_ROOT }) }),
+    ...standardMethods(RolesService, roles, { pageTokens, listTerms: () => ({ rootRows: () => IS_IN_ROOT }) }),
 
     getRole: read(async ({ uid }, call) => {
       if (!isUid(uid)) throw notFound("Role", uid.slice(0, 200));
