@@ -52,6 +52,9 @@ export interface Descriptor {
   readonly size: number;
 }
 
+/** Ahead of the machine's clock, and moves with it. */
+type MovingClock = Omit<ManualClock, "moveTo">;
+
 export interface StorageFixture extends AsyncDisposable {
   readonly url: string;
   readonly dataDir: string;
@@ -62,7 +65,7 @@ export interface StorageFixture extends AsyncDisposable {
   readonly uploads: Uploads;
   readonly collector: Collector;
   /** Runs with the real clock, ahead by as much as it was advanced. */
-  readonly clock: ManualClock;
+  readonly clock: MovingClock;
   newRepo(): Promise<string>;
   /** A new collector, like that of another server. */
   otherCollector(options?: Partial<CollectorOptions>): Collector;
@@ -97,7 +100,7 @@ export async function createStorageFixture(
   const parsers = new Parsers();
   const names: RegistryNames = { ...NAMES, contexts: new EventContexts() };
   let ahead = 0;
-  const clock: ManualClock = {
+  const clock: MovingClock = {
     now: () => new Date(Date.now() + ahead),
     advance(ms) {
       ahead += ms;
