@@ -16,7 +16,7 @@ export function createReadHandle(dialect: Dialect, execute: Execute): ReadDb {
   return readHandleOf(dialect, createExecutor(dialect, execute));
 }
 
-/** What a transaction gives to its handle. */
+/** Functions by which the handle of a transaction runs statements. */
 export interface WriteParts extends Pick<WriteDb, "append" | "afterCommit"> {
   readonly execute: Execute;
 }

@@ -30,7 +30,7 @@ export class DiskSpace implements AsyncDisposable {
   readonly #options: DiskSpaceOptions;
   readonly #disks: readonly Disk[];
   readonly #loop: Loop | undefined;
-  /** Of the disk with the least. */
+  /** Free space of the disk that has the least. */
   #freeBytes = Number.POSITIVE_INFINITY;
   #isLow = false;
 
@@ -63,7 +63,7 @@ export class DiskSpace implements AsyncDisposable {
     throw new HoltError(code, message, { retryAfterSeconds: RETRY_AFTER_SECONDS });
   }
 
-  /** What the operator keeps free; 0 if nothing. */
+  /** Free space below which writes are refused; 0 to refuse nothing. */
   get minFreeBytes(): number {
     return this.#options.minFreeBytes;
   }

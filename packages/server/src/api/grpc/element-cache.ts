@@ -6,7 +6,7 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import { uidOfBody } from "../resource/uid-of-body.ts";
 
 interface Entry {
-  /** Of the list. */
+  /** The message type of the list. */
   readonly schema: DescMessage;
   readonly body: string;
   readonly bytes: Uint8Array;

@@ -57,9 +57,9 @@ interface Batch {
 export const MAX_UNRECORDED = 16;
 /** Waiting outcomes of one run from which on a transaction begins soon: the run goes on with the other half meanwhile. */
 const MANY_OF_RUN = MAX_UNRECORDED / 2;
-/** How long a transaction waits for more outcomes, although a release or a run needs it. */
+/** Time for which a transaction waits for more outcomes if a release or a run needs it. */
 const GATHER_MS = 10;
-/** How long it waits where nobody needs it. Servers that share a backlog have few outcomes at a time each. */
+/** The same if nothing needs it. Servers that share a backlog have few outcomes at a time each. */
 const MAX_GATHER_MS = 50;
 /** Outcomes per transaction. */
 const MAX_OUTCOMES = 200;

@@ -54,7 +54,7 @@ interface Wanted {
 export interface Queues {
   readonly lease: Lease;
   look(): Promise<Due>;
-  /** What this server may have in addition; it leaves the others to servers that share the database. */
+  /** Reads how many more queues this server may have; the others are for servers that share the database. */
   share(): Promise<Share>;
   /** Takes the slots of the queues that it claims. */
   claim(capacity: Capacity, limits?: ClaimLimits): Promise<ClaimedQueue[]>;
