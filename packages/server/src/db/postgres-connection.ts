@@ -27,3 +27,14 @@ export function destroyConnection(client: ClientBase): void {
 export function socketOf(client: ClientBase): Socket {
   return (client as unknown as { connection: { stream: Socket } }).connection.stream;
 }
+
+/** Lets all statements that `send` sends leave in one write. */
+export function inOneWrite<T>(client: ClientBase, send: () => T): T {
+  const socket = socketOf(client);
+  socket.cork();
+  try {
+    return send();
+  } finally {
+    socket.uncork();
+  }
+}

@@ -5,7 +5,7 @@
 import type { CompiledQuery, QueryResult } from "kysely";
 import type { PoolClient } from "pg";
 import { weightOf } from "./lookup.ts";
-import { socketOf } from "./postgres-connection.ts";
+import { inOneWrite } from "./postgres-connection.ts";
 import { executeOn } from "./postgres-statements.ts";
 
 /** Weight of one round trip. Further lookups take other connections, so that several processors answer. */
@@ -70,10 +70,5 @@ function inRoundTrips(lookups: readonly Waiting[]): Waiting[][] {
 }
 
 async function runTogether(client: PoolClient, lookups: readonly Waiting[]): Promise<void> {
-  const socket = socketOf(client);
-  // All statements leave in one write.
-  socket.cork();
-  const results = lookups.map(({ query, resolve, reject }) => executeOn(client, query).then(resolve, reject));
-  socket.uncork();
-  await Promise.all(results);
+  await Promise.all(inOneWrite(client, () => lookups.map(({ query, resolve, reject }) => executeOn(client, query).then(resolve, reject))));
 }

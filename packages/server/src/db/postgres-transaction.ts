@@ -8,7 +8,7 @@
 import type { CompiledQuery } from "kysely";
 import type { ClientBase } from "pg";
 import type { Execute } from "./handle.ts";
-import { socketOf } from "./postgres-connection.ts";
+import { inOneWrite } from "./postgres-connection.ts";
 import { executePlainOn } from "./postgres-statements.ts";
 import type { ErrorFor, Statements } from "./transaction.ts";
 
@@ -123,16 +123,6 @@ export function createPostgresTransaction({ client, begin, execute, watch }: Pos
       return failure;
     },
   };
-}
-
-function inOneWrite<T>(client: ClientBase, send: () => T): T {
-  const socket = socketOf(client);
-  socket.cork();
-  try {
-    return send();
-  } finally {
-    socket.uncork();
-  }
 }
 
 /** A `with` may contain statements that write. */

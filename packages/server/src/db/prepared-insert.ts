@@ -1,10 +1,29 @@
 /** Inserts of one row whose SQL text is built once for each table and its columns. */
-import type { CompiledQuery, Insertable } from "kysely";
+import { type CompiledQuery, type Insertable, QueryCreator } from "kysely";
+import { prepareEach } from "./prepared.ts";
 import type { Schema } from "./schema.ts";
 import type { WriteDb } from "./store.ts";
 
-/** By store, table and columns, which only code decides. */
-const inserts = new Map<string, CompiledQuery>();
+interface InsertForm {
+  readonly table: keyof Schema & string;
+  readonly columns: readonly string[];
+}
+
+/** More than there are: only code decides on tables and columns. */
+const MAX_FORMS = 200;
+
+const insertInto = prepareEach<InsertForm, Record<string, unknown>, unknown>(
+  ({ table, columns }) =>
+    (db, slot) => {
+      const row = Object.fromEntries(columns.map((column) => [column, slot(column)]));
+      return new QueryCreator<Schema>({ executor: db.getExecutor() })
+        .insertInto(table)
+        .values(row as never)
+        .compile();
+    },
+  ({ table, columns }) => `${table} ${columns}`,
+  { capacity: MAX_FORMS },
+);
 
 /** @param row values that the driver takes as they are; no expressions */
 export function preparedInsert<Table extends keyof Schema & string>(
@@ -12,17 +31,5 @@ export function preparedInsert<Table extends keyof Schema & string>(
   table: Table,
   row: Insertable<Schema[Table]>,
 ): CompiledQuery {
-  const columns = Object.keys(row);
-  const name = `${db.dialect.name} ${table} ${columns}`;
-  let query = inserts.get(name);
-  if (query === undefined) {
-    // The statement outlives the row.
-    const anyRow = Object.fromEntries(columns.map((column) => [column, ""]));
-    query = db
-      .insertInto(table)
-      .values(anyRow as never)
-      .compile();
-    inserts.set(name, query);
-  }
-  return { ...query, parameters: Object.values(row) };
+  return insertInto({ table, columns: Object.keys(row) }).bind(db, row);
 }
