@@ -125,14 +125,17 @@ function isIn({ content = "" }: ChainEntry, filter: EntryFilter): boolean {
 
 async function listAll({ store }: World, filter: EntryFilter, isDescending: boolean, limit: number): Promise<number[]> {
   const numbers: number[] = [];
-  const pages = new Set<string>();
+  const ends = new Map<string, number>();
   for (let after: PageEnd | undefined; ; ) {
-    const { size } = pages;
     const { entries, next } = await findEntries(store.reader, filter, { isDescending, after, limit });
     assert.ok(entries.length <= limit);
     numbers.push(...entries.map(({ number }) => number));
     if (next === undefined) return numbers;
-    assert.ok(pages.add(JSON.stringify(next)).size > size, "the next page begins after this one");
+    for (const [kind, end] of Object.entries(next)) {
+      const before = ends.get(kind);
+      assert.ok(before === undefined || (isDescending ? end < before : end > before), "the next page begins after this one");
+      ends.set(kind, end);
+    }
     after = next;
   }
 }

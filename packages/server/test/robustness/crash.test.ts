@@ -153,7 +153,7 @@ async function crashAgainAndAgain({ settings, rounds, query, untilGone }: CrashO
     );
     const finished = Promise.all(writers);
     finished.catch(() => {});
-    // Soon after the start and later in turns. So that many writes are acknowledged, however slow the machine is.
+    // Kills come soon after a start and after a hundred writes by turns, so that a slow machine acknowledges enough in all.
     const enough = before + (round % 2 === 0 ? random.below(20) : 100 + random.below(40));
     await Promise.race([until(() => ledger.acknowledged > enough), finished]);
     await giveTime(random.below(250));
