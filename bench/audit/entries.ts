@@ -1,7 +1,7 @@
 /** Fills databases with audit entries and seals them into the organization's chain, as the server does. */
 import { contentOf } from "../../packages/server/src/audit/audit-entry.ts";
 import { seal } from "../../packages/server/src/auditing/chain/seal.ts";
-import { indexBlocks } from "../../packages/server/src/auditing/chain/segment-index.ts";
+import { indexBlocks, mergeSegments } from "../../packages/server/src/auditing/chain/segment-index.ts";
 import { openDatabase } from "../../packages/server/src/cli/open-installation.ts";
 import { systemClock } from "../../packages/server/src/lib/clock.ts";
 import { createLog } from "../../packages/server/src/lib/log.ts";
@@ -29,7 +29,7 @@ const DAYS = 30;
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** The first is by far the most frequent. */
 export const ACTIONS = ["platform.iam.v2.GroupsService/CreateGroup", "platform.registry.v2.TagsService/CreateTag"];
-const RARE_ACTION_EVERY = 20;
+export const RARE_ACTION_EVERY = 20;
 
 export function openEntries(store: StoreName, entries: number): Promise<Filled<AuditContents>> {
   return openDataset(store, { key: `audit_${entries}`, sources: ["bench/audit/entries.ts"], fill: (target) => fill(target, entries) });
@@ -47,6 +47,7 @@ async function fill(target: Target, entries: number): Promise<AuditContents> {
   await using store = await openDatabase({ ...target, log: createLog("warn") });
   while (await seal(store, systemClock));
   while (await indexBlocks(store));
+  while (await mergeSegments(store));
   console.log(`  filled ${entries} audit entries in ${Math.round((performance.now() - started) / 1000)} s`);
   return { organization, entries, actors: actors.slice(0, SAMPLES), targets: targets.slice(0, SAMPLES), groups: groups.slice(0, SAMPLES) };
 

@@ -7,7 +7,7 @@ import { createOutboundClient } from "../outbound/client.ts";
 import { auditService } from "./api/audit.ts";
 import { type CheckpointParts, signCheckpoints } from "./chain/checkpoint.ts";
 import { seal } from "./chain/seal.ts";
-import { indexBlocks } from "./chain/segment-index.ts";
+import { indexBlocks, mergeSegments } from "./chain/segment-index.ts";
 import { pruneEntries } from "./retention.ts";
 import { startStream } from "./streams/stream.ts";
 import { createTarget } from "./streams/targets.ts";
@@ -53,7 +53,7 @@ function startSealing(parts: CheckpointParts): AsyncDisposable {
     name: "indexing audit entries",
     log,
     spacingMs: 0,
-    step: async () => ((await indexBlocks(store)) ? 0 : INDEX_MS),
+    step: async () => ((await indexBlocks(store)) || (await mergeSegments(store)) ? 0 : INDEX_MS),
   });
   const signing = new Loop({
     name: "signing audit checkpoints",

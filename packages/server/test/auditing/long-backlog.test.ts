@@ -8,7 +8,7 @@ import { appendAudit } from "../../src/audit/append.ts";
 import { readChainEntries } from "../../src/auditing/chain/block.ts";
 import { verifyChain } from "../../src/auditing/chain/read-chain.ts";
 import { seal } from "../../src/auditing/chain/seal.ts";
-import { indexBlocks } from "../../src/auditing/chain/segment-index.ts";
+import { indexBlocks, mergeSegments } from "../../src/auditing/chain/segment-index.ts";
 import { pruneEntries } from "../../src/auditing/retention.ts";
 import { openDatabase } from "../../src/cli/open-installation.ts";
 import type { Store } from "../../src/db/store.ts";
@@ -44,6 +44,7 @@ test("a long backlog of audit entries is sealed, verified, exported and deleted 
     };
     await assertYielding("sealing", () => all(() => seal(store, clock)));
     await assertYielding("indexing", () => all(() => indexBlocks(store)));
+    await assertYielding("merging", () => all(() => mergeSegments(store, 1)));
     const range = { organization: "", after: undefined, maxEntries: ENTRIES };
     const verified = await assertYielding("verifying", () => store.snapshot((db) => verifyChain(db, range, async () => undefined)));
     assert.deepEqual([verified.count, verified.problem], [ENTRIES, undefined]);
@@ -54,6 +55,8 @@ test("a long backlog of audit entries is sealed, verified, exported and deleted 
     await assertYielding("deleting", () => all(() => pruneEntries({ store, keys, clock, log, issuer: "", intervalMs: 0 }, 1)));
     const left = await store.reader.selectFrom("audit_entry").select("seq").limit(1).execute();
     assert.deepEqual(left, []);
+    const segments = await store.reader.selectFrom("audit_segment").select("segment").limit(1).execute();
+    assert.deepEqual(segments, []);
   } finally {
     await rm(dataDir, { recursive: true });
   }

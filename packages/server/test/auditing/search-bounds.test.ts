@@ -11,7 +11,7 @@ import { type EntryFilter, findEntries } from "../../src/auditing/api/find-entri
 import { openPageEnd, sealPageEnd } from "../../src/auditing/api/page-end.ts";
 import { numberBytes } from "../../src/auditing/chain/block.ts";
 import { indexBlocks } from "../../src/auditing/chain/segment-index.ts";
-import { bucketOf, SegmentBuilder } from "../../src/auditing/chain/segment-records.ts";
+import { bucketsOf, SegmentBuilder } from "../../src/auditing/chain/segment-records.ts";
 import { requestTerm, targetTerm } from "../../src/auditing/chain/terms.ts";
 import { openDatabase } from "../../src/cli/open-installation.ts";
 import { createReadHandle } from "../../src/db/handle.ts";
@@ -98,7 +98,9 @@ function blockOf(number: number, seq: number, { target: of, request }: Terms): A
 
 /** A segment for each of the first blocks, with the buckets that the filters need. */
 async function fillSegments(store: Store, indexed: readonly Terms[]): Promise<void> {
-  const buckets = new Set([...FILTERS.map(({ filter }) => bucketOf(targetTerm(filter.target))), bucketOf(requestTerm(requestId))]);
+  const buckets = new Set(
+    [...FILTERS.map(({ filter }) => targetTerm(filter.target)), requestTerm(requestId)].map((term) => bucketsOf(term)[0]),
+  );
   const rows = indexed.flatMap((terms, at) => {
     const segment = new SegmentBuilder();
     for (const term of [targetTerm(terms.target), requestTerm(terms.request)]) segment.add(term, at + 1, 0);

@@ -6,7 +6,8 @@ import type { AuditFacts, EntryContent } from "../../src/audit/audit-entry.ts";
 import { type EntryFilter, findEntries } from "../../src/auditing/api/find-entries.ts";
 import type { PageEnd } from "../../src/auditing/api/page-end.ts";
 import { type ChainEntry, readChainEntries } from "../../src/auditing/chain/block.ts";
-import { indexBlocks } from "../../src/auditing/chain/segment-index.ts";
+import { indexBlocks, mergeSegments } from "../../src/auditing/chain/segment-index.ts";
+import { BUCKETS } from "../../src/auditing/chain/segment-records.ts";
 import { isAtOrBelow, newUid } from "../../src/lib/uid.ts";
 import { createRandom, type Random, roundsOf, seedOf } from "../harness/random.ts";
 import { describeWithWorld, type World } from "../harness/world.ts";
@@ -61,7 +62,7 @@ function factsOf(random: Random, organization: string, values: Values, now: Date
   };
 }
 
-/** Blocks of all sizes, in several segments and after the last one; some are as an earlier version wrote them. */
+/** Blocks of all sizes, in merged segments, in others, and after the last one; some are as an earlier version wrote them. */
 async function fill(world: World, random: Random, values: Values): Promise<void> {
   const { store, clock } = world;
   const other = newUid("");
@@ -74,7 +75,10 @@ async function fill(world: World, random: Random, values: Values): Promise<void>
     clock.advance(60_000);
     await sealAll(world);
     if (random.oneIn(6)) await forgetColumns(world);
-    if (random.oneIn(4) && entries < ENTRIES) while (await indexBlocks(store, 40));
+    if (random.oneIn(4) && entries < ENTRIES) {
+      while (await indexBlocks(store, 15));
+      while (await mergeSegments(store, 3));
+    }
   }
 }
 
@@ -145,6 +149,8 @@ describeWithWorld("searching the audit log", (world) => {
     const random = createRandom(seedOf(1));
     const values = valuesBelow(world.orgUid, random);
     await fill(world, random, values);
+    const merged = await world.store.reader.selectFrom("audit_segment").select("segment").where("bucket", ">=", BUCKETS).limit(1).execute();
+    assert.equal(merged.length, 1, "no segments were merged");
     const entries = await readChainEntries(world.store.reader, world.orgUid, 0, 10 * ENTRIES);
     const times = entries.map(({ content = "" }) => (JSON.parse(content) as EntryContent).time);
     let found = 0;

@@ -91,6 +91,12 @@ export function idRows({ dialect }: ReadDb, blocks: readonly Pick<BlockHead, "id
   );
 }
 
+/** The lowest and the highest id. PostgreSQL does not know how many ids a table of them has, and would read all blocks. */
+export function spanOf(blocks: readonly Pick<BlockHead, "id">[]): { low: number; high: number } {
+  const ids = blocks.map(({ id }) => id);
+  return { low: Math.min(...ids), high: Math.max(...ids) };
+}
+
 /** The entries of blocks at the edges that are within the times, by block. Blocks that are not in the result may be inside. */
 export async function indexesWithin(
   db: ReadDb,

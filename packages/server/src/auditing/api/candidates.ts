@@ -2,7 +2,17 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ReadDb } from "../../db/store.ts";
 import type { Location } from "../chain/block.ts";
-import { type Block, type CandidateRange, type ChainPart, idRows, indexesWithin, type Numbers, readNumbers, readPart } from "./bounds.ts";
+import {
+  type Block,
+  type CandidateRange,
+  type ChainPart,
+  idRows,
+  indexesWithin,
+  type Numbers,
+  readNumbers,
+  readPart,
+  spanOf,
+} from "./bounds.ts";
 import type { PageEnd } from "./page-end.ts";
 import { type Plan, planConditions } from "./plan.ts";
 import { among, type Condition, type Posting, postingsIn, readPostings, unionOf } from "./postings.ts";
@@ -17,8 +27,8 @@ export interface Batch {
   readonly end: PageEnd;
 }
 
-/** A page of a frequent value is in the first blocks. Blocks may have one entry or two thousand. */
-const FIRST_BLOCKS = 4;
+/** Enough for a page of a value that one entry in a thousand has, in blocks of two thousand entries. Blocks may have fewer. */
+const FIRST_BLOCKS = 32;
 const MAX_BLOCKS_PER_BATCH = 256;
 const LOCATIONS_PER_BATCH = 200;
 
@@ -115,14 +125,14 @@ async function* walkPostings(
 async function candidatesOf(db: ReadDb, organization: string, postings: readonly Posting[], isDescending: boolean): Promise<Candidate[]> {
   if (postings.length === 0) return [];
   const byBlock = Map.groupBy(postings, ({ block }) => block);
-  const ids = idRows(
-    db,
-    [...byBlock.keys()].map((id) => ({ id })),
-  );
+  const blocks = [...byBlock.keys()].map((id) => ({ id }));
+  const { low, high } = spanOf(blocks);
   const rows = await db
     .selectFrom("audit_block")
     .select(["id", "first_number", "count", "last_time"])
-    .where("id", "in", db.selectFrom(ids.as("r")).select("r.id"))
+    .where("id", ">=", low)
+    .where("id", "<=", high)
+    .where("id", "in", db.selectFrom(idRows(db, blocks).as("r")).select("r.id"))
     .where(db.dialect.unindexed("org_uid"), "=", organization)
     .orderBy("id", isDescending ? "desc" : "asc")
     .execute();

@@ -44,8 +44,8 @@ export interface FoundEntries {
 const MAX_ENTRIES = 1000;
 /** Entries far from each other are read one by one, which takes this much longer. */
 const ENTRIES_PER_READ_OF_BLOCK = 4;
-const MAX_BLOCKS = 1000;
-/** Rows of the index for one page: the segments of 60 million entries, or the terms of 1.2 million entries without an index. */
+const MAX_BLOCKS = 160;
+/** Rows of the index for one page: the merged segments of a billion entries, or the terms of 1.2 million entries without an index. */
 const MAX_SEARCH_COST = 4096;
 const ENTRIES_PER_READ = 250;
 const MIN_ENTRIES_PER_READ = 8;
@@ -89,7 +89,7 @@ async function addMatches(db: ReadDb, { locations }: Batch, search: Search): Pro
     for (const entry of entries) if (found.length <= limit && matches(entry, filter)) found.push(entry);
     start += size;
     scanned.entries += entries.length;
-    scanned.cost += entries.length + (ENTRIES_PER_READ_OF_BLOCK - 1) * countReads(some);
+    scanned.cost += entries.length + (ENTRIES_PER_READ_OF_BLOCK - 1) * countReads(db, some);
     if (scanned.cost >= MAX_ENTRIES && found.length <= limit) return entries.at(-1)?.number;
   }
   return undefined;

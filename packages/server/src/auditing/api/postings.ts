@@ -1,7 +1,7 @@
 /** Reads the postings of a condition: which entries of which blocks meet it. They are parsed only where a page needs them. */
 import type { ReadDb } from "../../db/store.ts";
 import { indexesOfText, membershipOfText } from "../chain/posting-text.ts";
-import { idRows, type SizedBlock } from "./bounds.ts";
+import { idRows, type SizedBlock, spanOf } from "./bounds.ts";
 import { findIndexed, type IndexedTerm, indexedIn } from "./segment-search.ts";
 
 /** An entry meets a condition if it has one of the terms, either of a posting or of the index of targets and requests. */
@@ -75,10 +75,7 @@ async function findTerm(db: ReadDb, term: number, { low, high, isDescending }: B
   return { postings, horizon: rows.length === limit ? postings.at(-1)?.block : undefined, cost: rows.length };
 }
 
-/**
- * The postings of some blocks, by block.
- * @param blocks in the order of the list
- */
+/** The postings of some blocks, by block. */
 export async function postingsIn(
   db: ReadDb,
   { terms, indexed }: Condition,
@@ -86,8 +83,7 @@ export async function postingsIn(
   blocks: readonly SizedBlock[],
 ): Promise<Map<number, Posting[]>> {
   if (blocks.length === 0) return new Map();
-  const [first, last] = [blocks.at(0)?.id ?? 0, blocks.at(-1)?.id ?? 0];
-  const part = { low: Math.min(first, last), high: Math.max(first, last) };
+  const { low, high } = spanOf(blocks);
   const found: Posting[] = [];
   const ids = idRows(db, blocks);
   for (const term of terms) {
@@ -96,8 +92,8 @@ export async function postingsIn(
       .selectFrom("audit_posting")
       .select(["block", "entries"])
       .where("term", "=", term)
-      .where("block", ">=", part.low)
-      .where("block", "<=", part.high)
+      .where("block", ">=", low)
+      .where("block", "<=", high)
       .where("block", "in", among);
     for (const { block, entries } of await query.execute()) found.push({ block: Number(block), entries });
   }

@@ -1,11 +1,10 @@
 /** Finds entries by the term of their target or request: in the segments of the index, and in the blocks after the last one. */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
 import { numbersOf } from "../chain/block.ts";
 import { lastIndexedBlock } from "../chain/segment-index.ts";
-import { bucketOf, entriesWithTerm } from "../chain/segment-records.ts";
-import { idRows, type SizedBlock } from "./bounds.ts";
+import { bucketsOf, entriesWithTerm } from "../chain/segment-records.ts";
+import { idRows, type SizedBlock, spanOf } from "./bounds.ts";
 import type { BlockRange, FoundPostings, Posting } from "./postings.ts";
 
 /** The property of entries that has the term. */
@@ -16,12 +15,13 @@ export interface IndexedTerm {
   readonly term: number;
 }
 
-/** One statement reads this many segments at most. A bucket has about 2 KiB. */
+/** A frequent term has enough entries in few segments. Its bucket may have 240 KiB, and others have about 2 KiB. */
+const SEGMENTS_PER_FIRST_READ = 8;
+/** Two statements read those of ten million entries, if no entry has the term. */
+const GROWTH_OF_READS = 8;
 const MAX_SEGMENTS_PER_READ = 256;
-/** One search: the segments of 16 million entries. */
+/** One search: the segments of 260 million entries. */
 const MAX_SEGMENTS_PER_SEARCH = 1024;
-/** Segments of many entries have about as many blocks of the largest size. */
-const BLOCKS_PER_SEGMENT = 8;
 /** Usually the blocks after the last segment are fewer. They are more while the index is made anew. */
 const MAX_SCANNED_BLOCKS = 2048;
 const MAX_SCANNED_ENTRIES = 32_768;
@@ -59,9 +59,9 @@ async function searchSegments(db: ReadDb, { term }: IndexedTerm, range: BlockRan
   let { low, high } = range;
   const postings: Posting[] = [];
   let cost = 0;
-  let size = Math.min(Math.max(1, Math.ceil(limit / BLOCKS_PER_SEGMENT)), MAX_SEGMENTS_PER_READ);
-  for (let segments = 0; low <= high; size = Math.min(size * 4, MAX_SEGMENTS_PER_READ)) {
-    const rows = await readSegments(db, bucketOf(term), { low, high, isDescending }, size);
+  let size = SEGMENTS_PER_FIRST_READ;
+  for (let segments = 0; low <= high; size = Math.min(size * GROWTH_OF_READS, MAX_SEGMENTS_PER_READ)) {
+    const rows = await readSegments(db, term, { low, high, isDescending }, size);
     cost += rows.reduce((sum, { records }) => sum + Math.max(1, records.length / BYTES_PER_COST), 0);
     let horizon: number | undefined;
     for (const { first_block, segment, records } of rows) {
@@ -79,14 +79,14 @@ async function searchSegments(db: ReadDb, { term }: IndexedTerm, range: BlockRan
   return { postings, horizon: undefined, cost };
 }
 
-/** The segments that have blocks of the range, in its order. */
-function readSegments(db: ReadDb, bucket: number, { low, high, isDescending }: BlockRange, size: number) {
-  const segments = db.selectFrom("audit_segment").where("bucket", "=", bucket);
-  const after = segments.select("segment").where("segment", ">=", high).orderBy("segment").limit(1);
-  return segments
+/** The segments that have blocks of the range, in its order. Those of a term are few, merged or not yet, so they are cheap to sort. */
+function readSegments(db: ReadDb, term: number, { low, high, isDescending }: BlockRange, size: number) {
+  return db
+    .selectFrom("audit_segment")
     .select(["segment", "first_block", "records"])
+    .where("bucket", "in", bucketsOf(term))
     .where("segment", ">=", low)
-    .where("segment", "<=", ({ fn, val }) => fn.coalesce(after, val(high)))
+    .where(db.dialect.unindexed("first_block"), "<=", high)
     .orderBy("segment", isDescending ? "desc" : "asc")
     .limit(size)
     .execute();
@@ -140,7 +140,7 @@ function postingIn({ id, terms }: { id: number; terms: Uint8Array | null }, { te
 /** In the form of a posting. */
 const ALL = "*";
 
-/** The entries of some blocks, of which there are few. Reads only the segments that have one of them. */
+/** The entries of some blocks. Reads the segments from the first to the last of these. */
 export async function indexedIn(db: ReadDb, wanted: IndexedTerm, organization: string, blocks: readonly SizedBlock[]): Promise<Posting[]> {
   const indexed = await lastIndexedBlock(db);
   const found = await searchSegmentsOf(
@@ -160,14 +160,15 @@ export async function indexedIn(db: ReadDb, wanted: IndexedTerm, organization: s
   return found;
 }
 
-async function searchSegmentsOf(db: ReadDb, { term }: IndexedTerm, blocks: readonly SizedBlock[]): Promise<Posting[]> {
+async function searchSegmentsOf(db: ReadDb, wanted: IndexedTerm, blocks: readonly SizedBlock[]): Promise<Posting[]> {
   if (blocks.length === 0) return [];
-  const bucket = bucketOf(term);
-  const { rows } = await sql<{ records: Uint8Array }>`
-    select s.records from audit_segment as s where s.bucket = ${bucket} and s.segment in (
-      select (select e.segment from audit_segment as e where e.bucket = ${bucket} and e.segment >= r.id order by e.segment limit 1)
-      from ${idRows(db, blocks)} as r)
-    order by s.segment`.execute(db);
-  const wanted = new Set(blocks.map(({ id }) => id));
-  return rows.flatMap(({ records }) => entriesWithTerm(records, term).filter(({ block }) => wanted.has(block)));
+  const ids = new Set(blocks.map(({ id }) => id));
+  const found: Posting[] = [];
+  let { low, high } = spanOf(blocks);
+  while (low <= high) {
+    const { postings, horizon = high } = await searchSegments(db, wanted, { low, high, isDescending: false }, Number.POSITIVE_INFINITY);
+    found.push(...postings.filter(({ block }) => ids.has(block)));
+    low = horizon + 1;
+  }
+  return found;
 }

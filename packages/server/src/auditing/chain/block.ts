@@ -70,15 +70,19 @@ interface Run {
   last: number;
 }
 
-/** Reading a run costs as much as reading one entry, because the database reads all of a column. */
-const MAX_RUN_GAP = 16;
+/**
+ * Entries between two locations of a run at most. SQLite follows the pages of a column from its beginning, so that a new run costs as much
+ * as a thousand entries. PostgreSQL finds a part of a column by its index, and each entry of a run crosses the connection.
+ */
+const MAX_RUN_GAP = { inProcess: 1000, remote: 16 };
 
 /** Assigns each location to a run. Locations are in the order of the entries, or in the opposite order. */
-function runsOf(locations: readonly Location[]): { runs: Run[]; indexes: number[] } {
+function runsOf({ dialect }: ReadDb, locations: readonly Location[]): { runs: Run[]; indexes: number[] } {
+  const maxGap = dialect.isInProcess ? MAX_RUN_GAP.inProcess : MAX_RUN_GAP.remote;
   const runs: Run[] = [];
   const indexes = locations.map(({ block, index }) => {
     const run = runs.at(-1);
-    if (run?.block === block && index >= run.first - MAX_RUN_GAP && index <= run.last + MAX_RUN_GAP) {
+    if (run?.block === block && index >= run.first - maxGap && index <= run.last + maxGap) {
       run.first = Math.min(run.first, index);
       run.last = Math.max(run.last, index);
     } else runs.push({ block, first: index, last: index });
@@ -88,8 +92,8 @@ function runsOf(locations: readonly Location[]): { runs: Run[]; indexes: number[
 }
 
 /** Reads of blocks that `readLocated` makes. */
-export function countReads(locations: readonly Location[]): number {
-  return runsOf(locations).runs.length;
+export function countReads(db: ReadDb, locations: readonly Location[]): number {
+  return runsOf(db, locations).runs.length;
 }
 
 interface RunRow {
@@ -103,7 +107,7 @@ interface RunRow {
 /** The entries at the locations, in their order. Reads a few bytes of each block, not all of it. */
 export async function readLocated(db: ReadDb, locations: readonly Location[]): Promise<ChainEntry[]> {
   if (locations.length === 0) return [];
-  const { runs, indexes } = runsOf(locations);
+  const { runs, indexes } = runsOf(db, locations);
   const rows = await readRuns(db, runs);
   const found = locations.flatMap(({ index }, order) => {
     const run = runs[indexes[order] as number] as Run;

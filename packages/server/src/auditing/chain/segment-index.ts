@@ -1,23 +1,31 @@
 /**
- * The index of targets and requests. Once enough blocks are sealed, it writes a segment of their records. A reader looks up a term in the
- * segments, and scans the terms of the blocks after the last one.
+ * The index of targets and requests. Once enough blocks are sealed, it writes a segment of their records, and it merges segments once they
+ * are enough. A reader looks up a term in the segments, and scans the terms of the blocks after the last one.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { CompiledQuery } from "kysely";
 import { parseHead } from "../../audit/audit-entry.ts";
+import type { AuditSegmentTable } from "../../audit/tables.ts";
 import { lockState, readState, writeState } from "../../db/server-state.ts";
 import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
 import { numbersOf, readContents } from "./block.ts";
-import { BUCKETS, SegmentBuilder } from "./segment-records.ts";
+import { BUCKETS, MERGED_BUCKETS, mergeBucket, SegmentBuilder } from "./segment-records.ts";
 import { requestTerm } from "./terms.ts";
 
-/** A list looks up ten million entries in 600 segments, and scans fewer entries than one segment has. */
+/** A list scans fewer entries than one segment has. */
 const ENTRIES_PER_SEGMENT = 16_384;
+/** A list looks up ten million entries in 40 merged segments and at most 15 others. */
+const SEGMENTS_PER_MERGE = 16;
+const BUCKETS_PER_MERGE = 4;
 /** Blocks of a server with few writes have one entry each. */
 const BLOCKS_PER_SEGMENT = 2048;
 const BLOCKS_PER_READ = 16;
 const ROWS_PER_SLICE = 32;
 const NAME = "audit_segments";
+const BUCKET_RANGES = [
+  { from: 0, count: BUCKETS },
+  { from: BUCKETS, count: MERGED_BUCKETS },
+];
 
 interface State {
   /** Id of the last block that a segment has. */
@@ -47,7 +55,10 @@ export async function indexBlocks(store: Store, minEntries = ENTRIES_PER_SEGMENT
   return store.transaction(async (db) => {
     // Another server has written the segment meanwhile.
     if ((await lockState(db, NAME, FIRST)).block !== after) return true;
-    await insertSegment(db, segment.records(), { first, last });
+    await insertSegments(
+      db,
+      segment.records().map((records, bucket) => ({ bucket, segment: last, first_block: first, records })),
+    );
     await writeState<State>(db, NAME, { block: last });
     return true;
   });
@@ -93,13 +104,44 @@ function requestIn(content: string | undefined): number {
   }
 }
 
-async function insertSegment(db: WriteDb, records: readonly Uint8Array[], { first, last }: { first: number; last: number }): Promise<void> {
+async function insertSegments(db: WriteDb, rows: readonly AuditSegmentTable[]): Promise<void> {
   const at = (number: number) => db.dialect.placeholder(number);
   const insert = `insert into audit_segment (bucket, segment, first_block, records) values (${[1, 2, 3, 4].map(at).join(", ")})`;
-  for (const [bucket, bytes] of records.entries()) {
+  for (const { bucket, segment, first_block, records } of rows) {
     if (bucket % ROWS_PER_SLICE === 0) await nextTurn();
-    await db.getExecutor().executeQuery(CompiledQuery.raw(insert, [bucket, last, first, bytes]));
+    await db.getExecutor().executeQuery(CompiledQuery.raw(insert, [bucket, segment, first_block, records]));
   }
+}
+
+/**
+ * Merges the oldest segments once there are enough, one bucket after the other, so that no transaction is long. A bucket is either merged
+ * or not, and a reader looks at both. What a server did not finish when it stopped, the next one does.
+ */
+export async function mergeSegments(store: Store, minSegments = SEGMENTS_PER_MERGE): Promise<boolean> {
+  // The last bucket is merged last.
+  const waiting = await oldestSegments(store.reader, BUCKETS - 1, minSegments)
+    .select("segment")
+    .execute();
+  if (waiting.length < minSegments) return false;
+  for (let bucket = 0; bucket < BUCKETS; bucket += BUCKETS_PER_MERGE) {
+    await store.transaction(async (db) => {
+      await lockState(db, NAME, FIRST);
+      for (let at = bucket; at < bucket + BUCKETS_PER_MERGE; at++) await mergeOldest(db, at, minSegments);
+    });
+  }
+  return true;
+}
+
+function oldestSegments(db: ReadDb, bucket: number, limit: number) {
+  return db.selectFrom("audit_segment").where("bucket", "=", bucket).orderBy("segment").limit(limit);
+}
+
+async function mergeOldest(db: WriteDb, bucket: number, count: number): Promise<void> {
+  const segments = await oldestSegments(db, bucket, count).selectAll().execute();
+  const last = segments.at(-1);
+  if (segments.length < count || last === undefined) return;
+  await db.deleteFrom("audit_segment").where("bucket", "=", bucket).where("segment", "<=", last.segment).execute();
+  await insertSegments(db, mergeBucket(bucket, segments));
 }
 
 /** Deletes the segments whose blocks are all deleted. */
@@ -107,10 +149,17 @@ export async function forgetSegments(store: Store): Promise<void> {
   const { reader } = store;
   const oldest = await reader.selectFrom("audit_block").select("id").orderBy("id").limit(1).executeTakeFirst();
   const end = oldest === undefined ? (await lastIndexedBlock(reader)) + 1 : Number(oldest.id);
-  const expired = reader.selectFrom("audit_segment").select("segment").where("bucket", "=", 0).where("segment", "<", end);
-  if ((await expired.limit(1).execute()).length === 0) return;
+  for (const { from, count } of BUCKET_RANGES) {
+    // The first bucket is deleted last.
+    const expired = reader.selectFrom("audit_segment").select("segment").where("bucket", "=", from).where("segment", "<", end);
+    if ((await expired.limit(1).execute()).length === 0) continue;
+    for (let bucket = from + count - BUCKETS; bucket >= from; bucket -= BUCKETS) await forgetBuckets(store, bucket, end);
+  }
+}
+
+async function forgetBuckets(store: Store, from: number, end: number): Promise<void> {
   await store.transaction(async (db) => {
-    for (let bucket = 0; bucket < BUCKETS; bucket++) {
+    for (let bucket = from + BUCKETS - 1; bucket >= from; bucket--) {
       if (bucket % ROWS_PER_SLICE === 0) await nextTurn();
       await db.deleteFrom("audit_segment").where("bucket", "=", bucket).where("segment", "<", end).execute();
     }
