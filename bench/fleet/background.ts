@@ -13,13 +13,10 @@ import { APK, apkDatabase, layerOf } from "../../packages/server/test/harness/re
 import { basic, CONFIG, createRegistryClient, LAYER, MANIFEST } from "../../packages/server/test/harness/registry/registry-client.ts";
 import { type Sink, startSink } from "../events/servers.ts";
 import { type Line, short } from "../report.ts";
+import { EVENTS, SUBSCRIPTIONS, subscribe, WARM_UP_PER_SERVER } from "./deliveries.ts";
 import { type Fleet, startFleet } from "./servers.ts";
 import { type Idle, measureIdle, spentDuring } from "./spent.ts";
 
-const SUBSCRIPTIONS = 32;
-const EVENTS = Number(process.env.BENCH_FLEET_EVENTS ?? 16_000);
-/** Deliveries of each server before the measured ones: it compiles their code, and its connections plan their statements. */
-const WARM_UP_PER_SERVER = EVENTS / 4;
 /** An organization may have this number at most. */
 const IMPORTS = 8;
 const PACKAGES_PER_IMPORT = Number(process.env.BENCH_FLEET_PACKAGES ?? 4000);
@@ -53,7 +50,7 @@ export async function backgroundWork(sizes: readonly number[]): Promise<Line[]> 
     await using fleet = await startFleet(size);
     await using sink = await startSink();
     const idle = await measureIdle(fleet);
-    for (const work of [deliveries(fleet, sink), await imports(fleet), scans(fleet)]) {
+    for (const work of [await deliveries(fleet, sink), await imports(fleet), scans(fleet)]) {
       await work.prepare();
       const share = await measure(fleet, work, idle);
       const one = first.get(work.kind) ?? share;
@@ -102,32 +99,20 @@ async function untilNone(client: pg.Client, query: string): Promise<void> {
   while (Number((await client.query<{ n: string }>(query)).rows[0]?.n) > 0) await sleep(50);
 }
 
-function deliveries({ organization, post, client, servers }: Fleet, sink: Sink): Work {
-  const groups: string[] = [];
+async function deliveries(fleet: Fleet, sink: Sink): Promise<Work> {
+  const append = await subscribe(fleet, sink.url, SUBSCRIPTIONS);
   async function deliver(events: number): Promise<void> {
-    await client.query(
-      `insert into outbox (id, type, source, subject, group_uid, time, audience, body_type, extensions, data)
-      select gen_random_uuid()::text, 'dev.holt.api.iam.identity.created.v1', 'http://127.0.0.1', ($1::text[])[n % $2 + 1],
-        ($1::text[])[n % $2 + 1], to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'customer',
-        'platform.iam.v2.Identity', '{}', json_build_object('body', json_build_object('name', repeat('x', 900)))::text
-      from generate_series(1, $3::int) as n`,
-      [groups, SUBSCRIPTIONS, events],
-    );
+    await append(events);
     await sink.untilCount(events);
   }
   return {
     ...{ kind: "deliveries", count: EVENTS, table: "subscription_queue", key: "subscription_uid" },
     async prepare() {
-      for (let i = 0; i < SUBSCRIPTIONS; i++) {
-        const { uid } = await post(`/iam/v2/groups/${organization}`, { name: `sink-${i}` });
-        await post(`/events/v2/subscriptions/${uid}`, { sink: `${sink.url}/${i}` });
-        groups.push(uid);
-      }
       await sink.untilQuiet();
       await sink.reset();
-      await deliver(WARM_UP_PER_SERVER * servers.length);
+      await deliver(WARM_UP_PER_SERVER * fleet.servers.length);
       // Autovacuum does it within a minute. Before, PostgreSQL plans for empty tables.
-      await client.query("analyze");
+      await fleet.client.query("analyze");
       await sink.untilQuiet();
       await sink.reset();
     },

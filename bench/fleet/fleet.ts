@@ -9,6 +9,7 @@ import { type Line, short } from "../report.ts";
 import { scale } from "../scale.ts";
 import { backgroundWork } from "./background.ts";
 import { type CallSpec, sendCalls } from "./calls.ts";
+import { sharedDeliveries } from "./deliveries.ts";
 import { type Fleet, startFleet } from "./servers.ts";
 import { type Idle, measureIdle, spentDuring } from "./spent.ts";
 import { sampleWaits } from "./waits.ts";
@@ -50,7 +51,7 @@ export async function fleetParts(store: StoreName): Promise<Line[]> {
       });
     }
   }
-  return [...lines, ...(await backgroundWork(SIZES))];
+  return [...lines, ...(await backgroundWork(SIZES)), ...(await sharedDeliveries(SIZES))];
 }
 
 async function kinds({ servers: [first], organization }: Fleet): Promise<ReadonlyMap<string, CallSpec>> {

@@ -51,8 +51,10 @@ export function serverSeconds({ servers }: Fleet): number {
   return servers.map(({ pid }) => cpuSeconds(pid)).reduce((sum, seconds) => sum + seconds, 0);
 }
 
-/** CPU seconds that the present sessions of PostgreSQL have used. */
+/** CPU seconds that the present sessions of PostgreSQL have used. Workers of autovacuum end, and the sum would go back. */
 export async function databaseSeconds({ client }: Fleet): Promise<number> {
-  const { rows } = await client.query<{ pid: number }>("select pid from pg_stat_activity where pid <> pg_backend_pid()");
+  const { rows } = await client.query<{ pid: number }>(
+    "select pid from pg_stat_activity where pid <> pg_backend_pid() and backend_type <> 'autovacuum worker'",
+  );
   return rows.map(({ pid }) => cpuSeconds(pid)).reduce((sum, seconds) => sum + (seconds || 0), 0);
 }

@@ -78,7 +78,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
       isOver: () => signal.aborted || !worker.holds(uid),
       signal: AbortSignal.any([hardStop.signal, lostLeaseOf(signal)]),
       onAttempt: () => slot.onAttempt(),
-      isWanted: async () => !slot.isSpare() || (await queues.share()).isExceeded,
+      isWanted: async () => !slot.isSpare() || (await queues.isShareExceeded()),
     };
     try {
       return await runQueue(queue, { ...options, outcomes }, control);

@@ -1,9 +1,13 @@
-/** Which outcomes share a transaction. Time passes only when the test says so. */
+/** Which outcomes share a transaction, and what it reads. Time passes only when the test says so. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import { sql } from "kysely";
+import pg from "pg";
 import { createManualClock } from "../../../test/harness/manual-clock.ts";
-import type { Store } from "../../db/store.ts";
-import type { Lease } from "../../jobs/lease.ts";
+import { createMigratedDatabase } from "../../../test/harness/migrated-database.ts";
+import { openDatabase } from "../../cli/open-installation.ts";
+import type { Store, WriteDb } from "../../db/store.ts";
+import { createLease, type Lease } from "../../jobs/lease.ts";
 import { createLog } from "../../lib/log.ts";
 import { createOutcomeLog, type Outcome } from "./outcome-log.ts";
 import { HEALTHY } from "./retry.ts";
@@ -81,4 +85,45 @@ test("closing writes what waits", async (t) => {
   assert.equal(await after(20), 0);
   await outcomes.close();
   assert.equal(await after(0), 1);
+});
+
+/** Inserts deliveries of one subscription, without their events. */
+async function insertDeliveries(client: pg.Client, state: string, first: number, last: number): Promise<void> {
+  await client.query(
+    `insert into delivery (subscription_uid, position, event_id, state, attempts, create_time, next_attempt_time, status_code, error, latency_ms, exchange)
+    select 'queue', n, n::text, $1, 0, '', '', 0, '', 0, repeat('x', 300) from generate_series($2::int, $3::int) as n`,
+    [state, first, last],
+  );
+}
+
+test("an outcome on PostgreSQL reads its own delivery and not the backlog", async () => {
+  const url = await createMigratedDatabase();
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query("set session_replication_role = replica");
+  await insertDeliveries(client, "delivered", 1, 30_000);
+  await client.query("analyze delivery");
+  await insertDeliveries(client, "pending", 30_001, 32_000);
+  await client.end();
+  await using store = await openDatabase({ url, dataDir: "", log: createLog("silent") });
+  const clock = createManualClock();
+  const read: number[] = [];
+  const transaction = (work: (db: WriteDb) => Promise<unknown>) =>
+    store.transaction(async (db) => {
+      const result = await work(db);
+      const { rows } = await sql<{ n: number }>`
+        select (seq_tup_read + idx_tup_fetch)::int as n from pg_stat_xact_user_tables where relname = 'delivery'`.execute(db);
+      read.push(...rows.map(({ n }) => n));
+      return result;
+    });
+  const lease = createLease({ store, clock, table: "subscription_queue", key: "subscription_uid", durationMs: 1000 });
+  const outcomes = createOutcomeLog({ store: { ...store, transaction } as Store, clock, log: createLog("silent"), lease });
+  const time = clock.now().toISOString();
+  const times = { next_attempt_time: time, first_attempt_time: time, last_attempt_time: time };
+  const rest = { state: "delivered", attempts: 1, status_code: 204, error: "", latency_ms: 1, exchange: "" } as const;
+  await outcomes.record({ subscription_uid: "queue", position: 31_000, ...times, ...rest });
+  const stored = await store.reader.selectFrom("delivery").select("state").where("position", "=", 31_000).execute();
+  assert.deepEqual(stored, [{ state: "delivered" }]);
+  assert.equal(read.length, 1);
+  assert.ok((read[0] ?? 0) < 10, `${read} deliveries were read`);
 });

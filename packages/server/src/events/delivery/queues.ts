@@ -56,6 +56,8 @@ export interface Queues {
   look(): Promise<Due>;
   /** Reads how many more queues this server may have; the others are for servers that share the database. */
   share(): Promise<Share>;
+  /** Whether this server has more than its share, from a read that may be a moment old. */
+  isShareExceeded(): Promise<boolean>;
   /** Takes the slots of the queues that it claims. */
   claim(capacity: Capacity, limits?: ClaimLimits): Promise<ClaimedQueue[]>;
 }
@@ -64,6 +66,7 @@ export function createQueues(store: Store, clock: Clock): Queues {
   const lease = createLease({ store, clock, table: "subscription_queue", key: "subscription_uid", durationMs: LEASE_MS });
   const serverShare = createServerShare(store, lease);
   const now = (agoMs = 0) => new Date(clock.now().getTime() - agoMs).toISOString();
+  const shareTimes = () => ({ now: now(), unclaimedBy: now(UNCLAIMED_MS) });
 
   async function claimOf(db: WriteDb, { failures, slots, limit, dueBy }: Wanted): Promise<ClaimedQueue[]> {
     const rows = await claimFairly({
@@ -95,7 +98,8 @@ export function createQueues(store: Store, clock: Clock): Queues {
   return {
     lease,
     look: () => look(store, lease, clock.now()),
-    share: () => serverShare.read({ now: now(), unclaimedBy: now(UNCLAIMED_MS) }),
+    share: () => serverShare.read(shareTimes()),
+    isShareExceeded: () => serverShare.isExceeded(shareTimes()),
     claim: ({ healthy, failing }, limits = UNLIMITED) =>
       store.transaction(async (db) => [
         ...(await claimHealthy(db, healthy, limits)),

@@ -6,9 +6,10 @@ import { createManualClock } from "../../../test/harness/manual-clock.ts";
 import { createMigratedDatabase } from "../../../test/harness/migrated-database.ts";
 import { until } from "../../../test/harness/wait.ts";
 import { openDatabase } from "../../cli/open-installation.ts";
+import { createReadHandle } from "../../db/handle.ts";
 import { countServers, SERVER_SESSION } from "../../db/servers.ts";
 import type { Store } from "../../db/store.ts";
-import { createLease } from "../../jobs/lease.ts";
+import { createLease, RELEASED } from "../../jobs/lease.ts";
 import { createLog } from "../../lib/log.ts";
 import { createServerShare } from "./server-share.ts";
 
@@ -45,6 +46,16 @@ async function withServers(store: Store, url: string, count: number, work: () =>
 
 const openLease = (store: Store) => createLease({ store, clock, table: "subscription_queue", key: "subscription_uid", durationMs: 10_000 });
 const times = { now, unclaimedBy: new Date(clock.now().getTime() - 1).toISOString() };
+
+/** @returns the store with a reader that counts its statements */
+function createCounting(store: Store) {
+  let statements = 0;
+  const reader = createReadHandle(store.dialect, (query) => {
+    statements++;
+    return store.reader.getExecutor().executeQuery(query);
+  });
+  return { store: { ...store, reader } as Store, statements: () => statements };
+}
 
 test("one of two servers may have half of a small backlog, and any part of a large one", async () => {
   const url = await createMigratedDatabase();
@@ -83,5 +94,29 @@ test("a server that has its share finds only queues that failed or that nobody c
     assert.deepEqual(await share.read(times), { ...full, hasSome: true, isExceeded: true }, "one of two healthy queues is its share");
     await store.transaction((db) => other.claim(db, ["third"]));
     assert.deepEqual(await share.read(times), { ...full, isExceeded: true });
+  });
+});
+
+test("runs whose turns end together share one count of servers and one of queues", async (t) => {
+  const url = await createMigratedDatabase();
+  await using store = await openDatabase({ url, dataDir: "", log: createLog("silent") });
+  const lease = openLease(store);
+  await insertDueQueues(store, ["first", "second", "third"]);
+  await withServers(store, url, 2, async () => {
+    const counting = createCounting(store);
+    const share = createServerShare(counting.store, lease);
+    const time = t.mock.method(performance, "now", () => 0);
+    const ask = () => Promise.all(Array.from({ length: 8 }, () => share.isExceeded(times)));
+    assert.deepEqual(await ask(), Array(8).fill(false));
+    assert.equal(counting.statements(), 2);
+    await store.transaction((db) => lease.claim(db, ["first", "second", "third"]));
+    assert.deepEqual(await ask(), Array(8).fill(false), "remembered for 100 ms");
+    assert.equal(counting.statements(), 2);
+    time.mock.mockImplementation(() => 101);
+    assert.deepEqual(await ask(), Array(8).fill(true));
+    assert.equal(counting.statements(), 3 + 8, "an excess is read again");
+    await store.transaction((db) => db.updateTable("subscription_queue").set(RELEASED).where("subscription_uid", "=", "third").execute());
+    assert.deepEqual(await ask(), Array(8).fill(false), "no run ends because of an excess that is over");
+    time.mock.restore();
   });
 });

@@ -9,12 +9,16 @@ import type { Lease } from "../../jobs/lease.ts";
 
 /** How long the number of servers is remembered. */
 const COUNT_MS = 1000;
+/** How long an answer to `isExceeded` is remembered. */
+const EXCEEDED_MS = 100;
 /** Queues per server from which on no server leaves any to the others: all of them find enough. */
 const MANY_QUEUES = 64;
 
 export interface ServerShare {
   /** Reads what this server may claim now. */
   read(times: ShareTimes): Promise<Share>;
+  /** Whether this server has more than its share. The turns of many runs end together, so that they share the answer. */
+  isExceeded(times: ShareTimes): Promise<boolean>;
 }
 
 export interface ShareTimes {
@@ -35,21 +39,38 @@ export interface Share {
 const UNLIMITED: Share = { queues: Number.POSITIVE_INFINITY, hasSome: true, isExceeded: false };
 
 export function createServerShare(store: Store, lease: Lease): ServerShare {
-  let servers = 1;
-  let countedAt = Number.NEGATIVE_INFINITY;
+  const servers = remember(COUNT_MS, () => countServers(store.reader));
+
+  async function read(times: ShareTimes): Promise<Share> {
+    const count = await servers();
+    if (count === 1) return UNLIMITED;
+    const most = count * MANY_QUEUES;
+    const { busy, own, free, others } = await countQueues(store, lease, { ...times, most });
+    if (busy === most) return UNLIMITED;
+    const left = Math.ceil(busy / count) - own;
+    return { queues: Math.max(0, left), hasSome: others || (free > 0 && left > 0), isExceeded: left < 0 };
+  }
+
+  const recent = remember(EXCEEDED_MS, read);
   return {
-    async read(times) {
-      if (performance.now() - countedAt > COUNT_MS) {
-        servers = await countServers(store.reader);
-        countedAt = performance.now();
-      }
-      if (servers === 1) return UNLIMITED;
-      const most = servers * MANY_QUEUES;
-      const { busy, own, free, others } = await countQueues(store, lease, { ...times, most });
-      if (busy === most) return UNLIMITED;
-      const left = Math.ceil(busy / servers) - own;
-      return { queues: Math.max(0, left), hasSome: others || (free > 0 && left > 0), isExceeded: left < 0 };
-    },
+    read,
+    // Runs that end because of an old excess would leave this server less than its share.
+    isExceeded: async (times) => (await recent(times)).isExceeded && (await read(times)).isExceeded,
+  };
+}
+
+/** Reads at most once in this time. Calls during a read share its result, and a failed read is not remembered. */
+function remember<A extends unknown[], T>(ms: number, read: (...args: A) => Promise<T>): (...args: A) => Promise<T> {
+  let last: Promise<T> | undefined;
+  let readAt = 0;
+  return (...args) => {
+    if (last !== undefined && performance.now() - readAt <= ms) return last;
+    readAt = performance.now();
+    last = read(...args);
+    last.catch(() => {
+      last = undefined;
+    });
+    return last;
   };
 }
 
