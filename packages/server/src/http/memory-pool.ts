@@ -4,6 +4,7 @@
  */
 import { createSlots, type Slots } from "../jobs/fair-share.ts";
 import { type HoltError, resourceExhausted } from "../lib/errors.ts";
+import { Tally } from "../lib/tally.ts";
 
 export interface PoolLimits {
   readonly bytes: number;
@@ -21,7 +22,7 @@ export type Holder = string | undefined;
 
 export class MemoryPool {
   readonly limits: PoolLimits;
-  readonly #held = new Map<string, number>();
+  readonly #held = new Tally<string>();
   /** A slot is a byte. */
   readonly #slots: Slots;
 
@@ -39,7 +40,7 @@ export class MemoryPool {
   /** @throws HoltError RESOURCE_EXHAUSTED, as `take` */
   assertFits(holder: Holder, bytes: number): void {
     const { bytesPerHolder, holderIsFull, poolIsFull } = this.limits;
-    const held = holder === undefined ? 0 : (this.#held.get(holder) ?? 0);
+    const held = holder === undefined ? 0 : this.#held.get(holder);
     if (held + bytes > bytesPerHolder) throw refusal(holderIsFull);
     const fits = holder === undefined ? bytes <= this.#slots.free() : this.#slots.mayTake(holder, bytes);
     if (!fits) throw refusal(poolIsFull);
@@ -47,16 +48,15 @@ export class MemoryPool {
 
   /** Adds bytes that exist already, even beyond the limits. */
   add(holder: Holder, bytes: number): void {
+    if (bytes === 0) return;
     this.#slots.take(holder ?? NOBODY, bytes);
-    if (holder !== undefined) this.#held.set(holder, (this.#held.get(holder) ?? 0) + bytes);
+    if (holder !== undefined) this.#held.add(holder, bytes);
   }
 
   give(holder: Holder, bytes: number): void {
+    if (bytes === 0) return;
     this.#slots.giveBack(holder ?? NOBODY, bytes);
-    if (holder === undefined) return;
-    const left = (this.#held.get(holder) ?? 0) - bytes;
-    if (left > 0) this.#held.set(holder, left);
-    else this.#held.delete(holder);
+    if (holder !== undefined) this.#held.add(holder, -Math.min(bytes, this.#held.get(holder)));
   }
 }
 

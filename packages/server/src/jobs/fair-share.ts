@@ -9,6 +9,7 @@ import { type RawBuilder, sql } from "kysely";
 import type { Schema } from "../db/schema.ts";
 import { lockState } from "../db/server-state.ts";
 import type { ReadDb, WriteDb } from "../db/store.ts";
+import { Tally } from "../lib/tally.ts";
 import { ROOT_LENGTH, rootOf } from "../lib/uid.ts";
 
 export interface SlotPolicy {
@@ -32,15 +33,12 @@ export interface Slots {
   copy(): Slots;
 }
 
-export function createSlots(policy: SlotPolicy, before: ReadonlyMap<string, number> = new Map()): Slots {
+export function createSlots(policy: SlotPolicy, before: readonly (readonly [organization: string, count: number])[] = []): Slots {
   const { slots, maxOfOne = Number.POSITIVE_INFINITY, shareOfOne = 1 } = policy;
-  const taken = new Map(before);
-  let free = [...taken.values()].reduce((rest, count) => rest - count, slots);
+  const taken = new Tally(before);
+  let free = before.reduce((rest, [, count]) => rest - count, slots);
   const add = (uid: string, count: number): void => {
-    const organization = rootOf(uid);
-    const sum = (taken.get(organization) ?? 0) + count;
-    if (sum === 0) taken.delete(organization);
-    else taken.set(organization, sum);
+    taken.add(rootOf(uid), count);
     free -= count;
   };
   /** @param held slots of the organization, to which `count - held` are to be added first */
@@ -48,13 +46,17 @@ export function createSlots(policy: SlotPolicy, before: ReadonlyMap<string, numb
   return {
     free: () => free,
     mayTake(uid, count = 1) {
-      const held = taken.get(rootOf(uid)) ?? 0;
+      const held = taken.get(rootOf(uid));
       return mayHaveMoreThan(held + count - 1, held);
     },
     take: (uid, count = 1) => add(uid, count),
     giveBack: (uid, count = 1) => add(uid, -count),
-    full: () => [...taken].filter(([, count]) => !mayHaveMoreThan(count)).map(([organization]) => organization),
-    copy: () => createSlots(policy, taken),
+    full: () =>
+      taken
+        .counts()
+        .filter(([, count]) => !mayHaveMoreThan(count))
+        .map(([organization]) => organization),
+    copy: () => createSlots(policy, taken.counts()),
   };
 }
 

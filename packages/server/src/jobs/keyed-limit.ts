@@ -1,5 +1,7 @@
 /** Limits how many slots each key holds at once, such as the transfers of each caller. Rejects, never queues. */
 
+import { Tally } from "../lib/tally.ts";
+
 export interface KeyedLimit<Key> {
   /**
    * Takes a slot, which is given back when the result is disposed of.
@@ -13,17 +15,13 @@ export interface KeyedLimit<Key> {
  * @param refusal makes the error for a key without a free slot
  */
 export function createKeyedLimit<Key>(slotsPerKey: number, refusal: (key: Key) => Error): KeyedLimit<Key> {
-  const taken = new Map<Key, number>();
+  const taken = new Tally<Key>();
   return {
     take(key) {
-      const others = taken.get(key) ?? 0;
+      const others = taken.get(key);
       if (slotsPerKey > 0 && others >= slotsPerKey) throw refusal(key);
-      taken.set(key, others + 1);
-      return releaseOnce(() => {
-        const left = (taken.get(key) ?? 0) - 1;
-        if (left > 0) taken.set(key, left);
-        else taken.delete(key);
-      });
+      taken.add(key, 1);
+      return releaseOnce(() => taken.add(key, -1));
     },
   };
 }

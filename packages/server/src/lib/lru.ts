@@ -1,7 +1,13 @@
-/** A map that evicts the least recently used entry when it is full. */
+/**
+ * A map that evicts the least recently used entry when it is full. An entry changes its place only after as many others as a quarter of
+ * the capacity: until then it is far from its eviction, and moving it at each look-up would cost more than the look-up.
+ */
 export class Lru<K, V> {
   readonly #capacity: number;
-  readonly #entries = new Map<K, V>();
+  /** Keys are in the order of their places. */
+  readonly #entries = new Map<K, Entry<K, V>>();
+  /** The number of places that were given out. */
+  #places = 0;
   /** Look-ups that found an entry, and those that did not. */
   hits = 0;
   misses = 0;
@@ -11,20 +17,24 @@ export class Lru<K, V> {
   }
 
   get(key: K): V | undefined {
-    const value = this.#entries.get(key);
-    if (value === undefined) {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) {
       this.misses++;
       return undefined;
     }
     this.hits++;
-    this.#entries.delete(key);
-    this.#entries.set(key, value);
-    return value;
+    if (this.#isBehind(entry)) this.#moveToEnd(entry);
+    return entry.value;
   }
 
   set(key: K, value: V): void {
-    this.#entries.delete(key);
-    this.#entries.set(key, value);
+    const known = this.#entries.get(key);
+    if (known !== undefined) {
+      known.value = value;
+      if (this.#isBehind(known)) this.#moveToEnd(known);
+      return;
+    }
+    this.#entries.set(key, { key, value, place: this.#places++ });
     if (this.#entries.size > this.#capacity) {
       const [oldest] = this.#entries.keys();
       if (oldest !== undefined) this.#entries.delete(oldest);
@@ -38,4 +48,22 @@ export class Lru<K, V> {
   clear(): void {
     this.#entries.clear();
   }
+
+  #isBehind({ place }: Entry<K, V>): boolean {
+    return this.#places - place > this.#capacity / 4;
+  }
+
+  /** Keeps the key that the entry was added with. An equal string of a request would live as long as the entry. */
+  #moveToEnd(entry: Entry<K, V>): void {
+    this.#entries.delete(entry.key);
+    entry.place = this.#places++;
+    this.#entries.set(entry.key, entry);
+  }
+}
+
+interface Entry<K, V> {
+  readonly key: K;
+  value: V;
+  /** Grows with each place behind it. */
+  place: number;
 }

@@ -35,11 +35,19 @@ export function createCallRates(now: () => number = () => performance.now()): Ca
   }
 
   function take(key: string, name: LimitName, limit: number): void {
-    const bucket = buckets.get(key) ?? { calls: limit, at: now() };
-    const calls = Math.min(limit, bucket.calls + ((now() - bucket.at) / 1000) * limit);
+    const at = now();
+    const bucket = buckets.get(key) ?? newBucket(key, limit, at);
+    const calls = Math.min(limit, bucket.calls + ((at - bucket.at) / 1000) * limit);
     const isAllowed = calls >= 1;
-    buckets.set(key, { calls: isAllowed ? calls - 1 : calls, at: now() });
+    bucket.calls = isAllowed ? calls - 1 : calls;
+    bucket.at = at;
     if (!isAllowed) throw limitExceeded({ name, limit, usage: limit, retryAfterSeconds: Math.ceil((1 - calls) / limit) });
+  }
+
+  function newBucket(key: string, calls: number, at: number): Bucket {
+    const bucket = { calls, at };
+    buckets.set(key, bucket);
+    return bucket;
   }
 
   function takeAll(orgUid: string, principal: string | undefined, limits: Limits): void {

@@ -69,13 +69,25 @@ export interface AccessTokensOptions {
 const MAX_CACHED_TOKENS = 10_000;
 /** Longer tokens are verified on every use: caching ten thousand tokens of maximum length would take 160 MB. */
 const MAX_CACHED_TOKEN_LENGTH = 4096;
+/** Characters of the signature that tell tokens apart. Tokens with the same end are compared as a whole, and replace each other. */
+const END_LENGTH = 24;
 /** Characters in the `cap` claim. Servers and proxies limit the size of headers, in which tokens travel. */
 const MAX_CAP_CLAIM_LENGTH = 4096;
 /** Clocks of servers that share a database may differ by this much. */
 const CLOCK_SKEW_SECONDS = 60;
 
+interface VerifiedToken {
+  readonly token: string;
+  readonly principal: Principal;
+}
+
+function endOf(token: string): string {
+  return token.slice(-END_LENGTH);
+}
+
 export function createAccessTokens({ issuer, keys, clock, audiences: apiAudiences, meter = noMeter }: AccessTokensOptions): AccessTokens {
-  const verified = new Lru<string, Principal>(MAX_CACHED_TOKENS);
+  /** By the end of the token, because hashing all of a long token takes longer than all else that a look-up does. */
+  const verified = new Lru<string, VerifiedToken>(MAX_CACHED_TOKENS);
   meterCache(meter, "access-tokens", verified);
   let generation = keys.generation();
 
@@ -83,14 +95,15 @@ export function createAccessTokens({ issuer, keys, clock, audiences: apiAudience
     const latest = keys.generation();
     if (latest !== generation) verified.clear();
     generation = latest;
-    return verified.get(token);
+    const known = verified.get(endOf(token));
+    return known?.token === token ? known.principal : undefined;
   }
   async function verifyUncached(token: string): Promise<Principal> {
     const parsed = parseJwt(token);
     if (parsed.issuer !== issuer) throw invalidToken("wrong issuer");
     await assertSignedByUs(parsed, keys);
     const principal = principalFromClaims(parsed.claims, issuer);
-    if (token.length <= MAX_CACHED_TOKEN_LENGTH) verified.set(token, principal);
+    if (token.length <= MAX_CACHED_TOKEN_LENGTH) verified.set(endOf(token), { token, principal });
     return principal;
   }
 
@@ -107,7 +120,7 @@ export function createAccessTokens({ issuer, keys, clock, audiences: apiAudience
       const principal = findVerified(token) ?? (await verifyUncached(token));
       const seconds = clock.now().getTime() / 1000;
       if (principal.expiry <= seconds) {
-        verified.delete(token);
+        verified.delete(endOf(token));
         throw invalidToken("expired");
       }
       if (principal.issuedAt - CLOCK_SKEW_SECONDS > seconds) throw invalidToken("not valid yet");
