@@ -21,7 +21,7 @@ export interface UploadForm {
 const FIELDS: ReadonlySet<string> = new Set([":action", "name", "version", "sha256_digest", "md5_digest"]);
 const CONTENT = "content";
 const ATTESTATIONS = "attestations";
-const LIMITS = { fieldSize: 4096, parts: 2000, headerPairs: 50, headerSize: 16 * 1024 };
+const LIMITS = { fieldSize: 4096, parts: 1500, headerPairs: 50, headerSize: 16 * 1024 };
 
 /** @throws HoltError INVALID_ARGUMENT, or an error of staging. Then nothing stays staged */
 export async function receiveForm(
