@@ -430,27 +430,28 @@ await describeConsole("people, machines and access in the console", ({ world, wa
     const digest = `sha256:${"b".repeat(64)}`;
     await world.must(TagsService.method.createTag, { parent: repo.uid, tag: { name: "palette-1", digest } });
     await createMachine("palette-robot");
+    const find = page.getByRole("textbox", { name: "Find" });
     await signInByLink(page, world);
     await page.goto(screen("/"));
     await page.getByRole("heading", { name: "my-org" }).waitFor();
     await page.getByRole("button", { name: "Find", exact: true }).click();
-    await page.getByRole("textbox", { name: "Find" }).fill("palette");
+    await find.fill("palette");
     for (const name of ["team-palette", "palette-robot", "palette-server", "palette-1 palette-server"])
       await page.getByRole("button", { name, exact: true }).waitFor();
     await assertAccessible(page);
-    await page.getByRole("textbox", { name: "Find" }).fill("e-server");
+    await find.fill("e-server");
     await page.getByRole("button", { name: "team-palette", exact: true }).waitFor({ state: "detached" });
     await page.getByRole("button", { name: "palette-server", exact: true }).waitFor();
-    await page.keyboard.press("ArrowDown");
-    await page.keyboard.press("Enter");
+    await find.press("ArrowDown");
+    await find.press("Enter");
     await page.getByRole("heading", { name: "palette-server" }).waitFor();
     await page.keyboard.press("Control+K");
-    await page.getByRole("textbox", { name: "Find" }).fill("zzzz-none");
+    await find.fill("zzzz-none");
     await page.getByText("Nothing has this in its name").waitFor();
-    await page.getByRole("textbox", { name: "Find" }).fill("pull tok");
+    await find.fill("pull tok");
     await page.getByRole("button", { name: /Pull tokens/ }).waitFor();
-    await page.keyboard.press("ArrowDown");
-    await page.keyboard.press("Enter");
+    await find.press("ArrowDown");
+    await find.press("Enter");
     await page.getByRole("heading", { name: "Pull tokens" }).waitFor();
   });
 

@@ -15,6 +15,8 @@ const lists = operations.filter(
 /** The lists are asked about as many resources of each table. */
 const PER_TABLE = 1;
 const PAGE_SIZE = 5;
+/** Lists per day end with the same day on both servers, also if midnight comes between their answers. */
+const END_TIME = new Date().toISOString();
 
 /** Signs a robot in with its own proof. */
 export async function signIn(baseUrl: string, identity: string, proof: string): Promise<string> {
@@ -55,6 +57,7 @@ async function readPages(baseUrl: string, token: string, method: DescMethodUnary
   if (names.has("digest")) request.digest = place.digest ?? "";
   if (method.input.fields.some(({ jsonName, message }) => jsonName === "uidp" && message !== undefined))
     request.uidp = { descendantsOf: place.uid };
+  if (names.has("endTime")) request.endTime = END_TIME;
   if (names.has("pageSize")) request.pageSize = PAGE_SIZE;
   const pages: string[] = [];
   for (let pageToken = ""; ; ) {
