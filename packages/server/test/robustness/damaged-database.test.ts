@@ -20,7 +20,7 @@ test("a damaged page that no call reads makes the server not ready and is logged
     await file.sync();
   }
   await until(async () => /the database file is damaged, in tag_history/.test(await readiness()));
-  assert.match(server.stderr(), /"table":"tag_history".*the database file is damaged/);
+  await until(() => /"table":"tag_history".*the database file is damaged/.test(server.stderr()));
   assert.equal((await fetch(`${server.baseUrl}/healthz`)).status, 200);
 });
 
