@@ -6,7 +6,7 @@ import { Loop, waitFully } from "../jobs/loop.ts";
 import { createOutboundClient } from "../outbound/client.ts";
 import { auditService } from "./api/audit.ts";
 import { type CheckpointParts, signCheckpoints } from "./chain/checkpoint.ts";
-import { seal } from "./chain/seal.ts";
+import { SealingTurn, seal } from "./chain/seal.ts";
 import { indexBlocks, mergeSegments } from "./chain/segment-index.ts";
 import { pruneEntries } from "./retention.ts";
 import { startStream } from "./streams/stream.ts";
@@ -43,11 +43,12 @@ export function startAuditing(platform: Platform, { keys }: Iam, settings: Audit
 
 function startSealing(parts: CheckpointParts): AsyncDisposable {
   const { store, log, clock } = parts;
+  const turn = new SealingTurn();
   const sealing = new Loop({
     name: "sealing audit entries",
     log,
     spacingMs: 0,
-    step: async () => ((await seal(store, clock)) ? 0 : SEAL_MS),
+    step: async () => ((await seal(store, clock, turn)) ? 0 : SEAL_MS),
   });
   const indexing = new Loop({
     name: "indexing audit entries",

@@ -1,6 +1,6 @@
 /**
  * Seals entries: a job reads those that are new, computes the hashes of their chains, and writes one block per chain. Entries are not
- * touched, so a write costs one row. One server at a time seals.
+ * touched, so a write costs one row. One server at a time seals, by its `SealingTurn`.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
@@ -32,23 +32,52 @@ const FIRST: SealState = { seq: 0, gaps: [], block: 0 };
 
 type Head = Pick<AuditChainTable, "org_uid" | "number" | "hash">;
 
-/** Seals one run of entries. @returns whether there may be more */
-export async function seal(store: Store, clock: Clock): Promise<boolean> {
+/**
+ * Lets one of several servers seal: the one that sealed last goes on, and another one begins when it finds the state as it left it. If
+ * two sealed, both would read and hash the same entries, and one would wait for the transaction of the other.
+ */
+export class SealingTurn {
+  /** The state that this server has seen or stored last. */
+  #known: SealState | undefined;
+
+  /** Whether this server may seal: no other one has since this server looked last. */
+  begins(state: SealState): boolean {
+    const isMine = this.#known === undefined || isDeepStrictEqual(this.#known, state);
+    this.#known = state;
+    return isMine;
+  }
+
+  ends(state: SealState): void {
+    this.#known = state;
+  }
+}
+
+/**
+ * Seals one run of entries.
+ * @param turn of this server; without it, entries are sealed even while another server seals
+ * @returns whether there may be more
+ */
+export async function seal(store: Store, clock: Clock, turn = new SealingTurn()): Promise<boolean> {
   const state = await readSealState(store.reader);
+  if (!turn.begins(state)) return false;
   const { entries, progress } = await readNewEntries(store.reader, state, { limit: ENTRIES_PER_RUN, now: clock.now() });
   if (entries.length === 0 && isDeepStrictEqual(progress.gaps, state.gaps)) return false;
   const blocks = await buildBlocks(store.reader, entries, state.block);
-  return store.transaction(async (db) => {
+  const next = { ...progress, block: state.block + blocks.length };
+  const isSealed = await store.transaction(async (db) => {
     // Another server has sealed meanwhile.
-    if (!isDeepStrictEqual(await lockState<SealState>(db, NAME, FIRST), state)) return true;
+    if (!isDeepStrictEqual(await lockState<SealState>(db, NAME, FIRST), state)) return false;
     await insertBlocks(db, blocks);
     await storeHeads(
       db,
       blocks.map(({ head }) => head),
     );
-    await writeState<SealState>(db, NAME, { ...progress, block: state.block + blocks.length });
-    return entries.length >= ENTRIES_PER_RUN;
+    await writeState<SealState>(db, NAME, next);
+    return true;
   });
+  if (!isSealed) return true;
+  turn.ends(next);
+  return entries.length >= ENTRIES_PER_RUN;
 }
 
 export async function readSealState(db: ReadDb): Promise<SealState> {
