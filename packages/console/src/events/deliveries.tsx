@@ -53,6 +53,9 @@ function answerText({ statusCode, error }: Delivery): string {
   return [statusCode === 0 ? "" : String(statusCode), error].filter((part) => part !== "").join(": ");
 }
 
+/** A test event is published and sent a moment after the call. */
+const REFRESH_MS = 2_000;
+
 export function Deliveries({ uid }: { readonly uid: string }) {
   const [{ state, type = "", delivery: shown }, change] = useSearchState();
   const linkOf: Column<Delivery> = {
@@ -98,6 +101,7 @@ export function Deliveries({ uid }: { readonly uid: string }) {
         ]}
         empty={<Text>No event was sent yet. “Send a test event” tries whether the sink answers.</Text>}
         actions={<RedeliverRangeButton uid={uid} />}
+        refreshMs={REFRESH_MS}
       />
       {shown !== undefined && <DeliveryDialog uid={uid} eventId={shown} onClose={() => change({ delivery: "" })} />}
     </Stack>

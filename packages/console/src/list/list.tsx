@@ -35,6 +35,8 @@ export interface ListProps<Request extends DescMessage, Answer extends DescMessa
   readonly empty: ReactNode;
   /** Buttons beside the filters. */
   readonly actions?: ReactNode;
+  /** In milliseconds: reads a list that changes by itself again this often, until the person loads a second page. */
+  readonly refreshMs?: number;
 }
 
 const PAGE_SIZE = 100;
@@ -43,6 +45,7 @@ export function List<Request extends DescMessage, Answer extends DescMessage, It
   props: ListProps<Request, Answer, Item>,
 ) {
   const { title, method, request, itemsOf, columns, schema, filters = [], defaultOrder = "", empty, actions, keyOf, onOpen } = props;
+  const { refreshMs = false } = props;
   const [search, change] = useSearchState();
   const orderBy = search.order ?? defaultOrder;
   const shown = chosenColumns(columns, search.columns);
@@ -51,6 +54,7 @@ export function List<Request extends DescMessage, Answer extends DescMessage, It
   const query = useInfiniteQuery(method, input as never, {
     pageParamKey: "pageToken" as never,
     getNextPageParam: ((page: Page) => page.nextPageToken || undefined) as never,
+    refetchInterval: ({ state }) => (state.data !== undefined && state.data.pages.length > 1 ? false : refreshMs),
   });
   const pages = (query.data?.pages ?? []) as unknown as Parameters<typeof itemsOf>[0][];
   const items = pages.flatMap(itemsOf);
