@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
+import { DeliveriesService } from "@holt/api/gen/holt/v1/deliveries_pb.ts";
 import { ImagePackagesService } from "@holt/api/gen/holt/v1/image_packages_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
@@ -273,7 +274,11 @@ await describeConsole("the console", ({ world, walk }) => {
     await assertAccessible(page);
     await page.getByRole("link", { name: "https://127.0.0.1:9/hook" }).click();
     await page.getByRole("button", { name: "Send a test event" }).click();
-    await page.getByRole("row", { name: /test.*pending/ }).waitFor();
+    const pending = page.getByRole("row", { name: /test.*pending/ });
+    await pending.first().waitFor();
+    const [, uid = ""] = new URL(page.url()).pathname.split("/subscription/");
+    await world.must(DeliveriesService.method.sendTestEvent, { uid: decodeURIComponent(uid) });
+    await pending.nth(1).waitFor();
     await assertAccessible(page);
     await page.getByRole("button", { name: "Send again" }).first().click();
     await page.getByRole("tab", { name: "Health" }).click();
