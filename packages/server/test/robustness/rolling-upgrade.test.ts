@@ -70,9 +70,13 @@ test("an earlier server goes on while a newer one migrates the database, and bot
     const { digest } = await pusher.image(NAME, `tag-${serial}`);
     assert.equal((await puller.send("GET", `${NAME}/manifests/${digest}`)).status, 200);
   }
-  const feeds = await Promise.all(urls.map(async (url) => (await get(url, `/holt/v1/events/${org}?page_size=200`, token)).json));
-  const ids = (feeds as { events: { id: string }[] }[]).map(({ events }) => events.map(({ id }) => id));
-  assert.ok(ids[0]!.length > 0);
-  assert.deepEqual(ids[1]!.slice(0, ids[0]!.length), ids[0]);
+  const feedOf = async (url: string) => {
+    const { json } = await get(url, `/holt/v1/events/${org}?page_size=200`, token);
+    return (json as { events: { id: string }[] }).events.map(({ id }) => id);
+  };
+  const feed = await feedOf(urls[0]!);
+  assert.ok(feed.length > 0);
+  // More events may be published meanwhile.
+  assert.deepEqual((await feedOf(urls[1]!)).slice(0, feed.length), feed);
   for (const url of urls) assert.equal((await fetch(`${url}/readyz`)).status, 200);
 });
