@@ -13,9 +13,9 @@ import { APK, apkDatabase, layerOf } from "../../packages/server/test/harness/re
 import { basic, CONFIG, createRegistryClient, LAYER, MANIFEST } from "../../packages/server/test/harness/registry/registry-client.ts";
 import { type Sink, startSink } from "../events/servers.ts";
 import { type Line, short } from "../report.ts";
-import { EVENTS, SUBSCRIPTIONS, subscribe, WARM_UP_PER_SERVER } from "./deliveries.ts";
+import { EVENTS, openBacklog } from "./deliveries.ts";
 import { type Fleet, startFleet } from "./servers.ts";
-import { type Idle, measureIdle, spentDuring } from "./spent.ts";
+import { type Idle, measureIdle, secondsBeyondIdle, spentDuring } from "./spent.ts";
 
 /** An organization may have this number at most. */
 const IMPORTS = 8;
@@ -65,8 +65,7 @@ export async function backgroundWork(sizes: readonly number[]): Promise<Line[]> 
 
 async function measure(fleet: Fleet, { count, table, key, run }: Work, idle: Idle): Promise<Share> {
   const holders = sampleHolders(fleet.client, table, key);
-  const { server, database, seconds } = await spentDuring(fleet, run);
-  const spent = server + database - (idle.server + idle.database) * seconds;
+  const spent = secondsBeyondIdle(await spentDuring(fleet, run), idle);
   return { cpuMs: (spent / count) * 1000, busiest: await holders.end() };
 }
 
@@ -100,23 +99,11 @@ async function untilNone(client: pg.Client, query: string): Promise<void> {
 }
 
 async function deliveries(fleet: Fleet, sink: Sink): Promise<Work> {
-  const append = await subscribe(fleet, sink.url, SUBSCRIPTIONS);
-  async function deliver(events: number): Promise<void> {
-    await append(events);
-    await sink.untilCount(events);
-  }
+  const backlog = await openBacklog([fleet], sink);
   return {
     ...{ kind: "deliveries", count: EVENTS, table: "subscription_queue", key: "subscription_uid" },
-    async prepare() {
-      await sink.untilQuiet();
-      await sink.reset();
-      await deliver(WARM_UP_PER_SERVER * fleet.servers.length);
-      // Autovacuum does it within a minute. Before, PostgreSQL plans for empty tables.
-      await fleet.client.query("analyze");
-      await sink.untilQuiet();
-      await sink.reset();
-    },
-    run: () => deliver(EVENTS),
+    prepare: () => backlog.settle(),
+    run: () => backlog.deliver(EVENTS),
   };
 }
 

@@ -6,19 +6,13 @@
 import { type Sink, startSink } from "../events/servers.ts";
 import { type Line, median, short } from "../report.ts";
 import { type Fleet, startFleet } from "./servers.ts";
-import { measureIdle, spentDuring } from "./spent.ts";
+import { measureIdle, secondsBeyondIdle, spentDuring } from "./spent.ts";
 
-export const SUBSCRIPTIONS = 32;
+const SUBSCRIPTIONS = 32;
 export const EVENTS = Number(process.env.BENCH_FLEET_EVENTS ?? 16_000);
 /** Deliveries of each server before the measured ones: it compiles their code, and its connections plan their statements. */
-export const WARM_UP_PER_SERVER = EVENTS / 4;
+const WARM_UP_PER_SERVER = EVENTS / 4;
 const ROUNDS = Number(process.env.BENCH_FLEET_ROUNDS ?? 5);
-
-/** Fleets that work on a backlog together. */
-interface Side {
-  /** CPU time of servers and PostgreSQL per delivery, in milliseconds, without that of idle servers. */
-  measure(): Promise<number>;
-}
 
 export async function sharedDeliveries(sizes: readonly number[]): Promise<Line[]> {
   const lines: Line[] = [];
@@ -26,10 +20,14 @@ export async function sharedDeliveries(sizes: readonly number[]): Promise<Line[]
     await using stack = new AsyncDisposableStack();
     const start = async (servers: number) => stack.use(await startFleet(servers));
     const sink = stack.use(await startSink());
-    const shared = await prepareSide([await start(size)], sink);
-    const alone = await prepareSide(await Promise.all(Array.from({ length: size }, () => start(1))), sink);
+    const prepare = async (fleets: readonly Fleet[]) => {
+      const backlog = await openBacklog(fleets, sink);
+      return () => measure(fleets, backlog);
+    };
+    const shared = await prepare([await start(size)]);
+    const alone = await prepare(await Promise.all(Array.from({ length: size }, () => start(1))));
     const rounds = [];
-    for (let round = 0; round < ROUNDS; round++) rounds.push({ shared: await shared.measure(), alone: await alone.measure() });
+    for (let round = 0; round < ROUNDS; round++) rounds.push({ shared: await shared(), alone: await alone() });
     const ratios = rounds.map((round) => round.shared / round.alone);
     const each = short(median(rounds.map((round) => round.shared)));
     const eachAlone = short(median(rounds.map((round) => round.alone)));
@@ -39,36 +37,46 @@ export async function sharedDeliveries(sizes: readonly number[]): Promise<Line[]
   return lines;
 }
 
-async function prepareSide(fleets: readonly Fleet[], sink: Sink): Promise<Side> {
+/** CPU time of servers and PostgreSQL per delivery, in milliseconds, without that of idle servers. */
+async function measure(fleets: readonly Fleet[], backlog: Backlog): Promise<number> {
+  await backlog.settle();
+  const idle = await Promise.all(fleets.map(measureIdle));
+  const done = Promise.withResolvers<void>();
+  const spent = Promise.all(fleets.map((fleet) => spentDuring(fleet, () => done.promise)));
+  await backlog.deliver(EVENTS);
+  done.resolve();
+  const seconds = (await spent).map((one, i) => secondsBeyondIdle(one, idle[i]!));
+  return (seconds.reduce((sum, one) => sum + one, 0) / EVENTS) * 1000;
+}
+
+/** Deliveries of fleets that work on them at the same time. */
+export interface Backlog {
+  /** Waits until nothing arrives any more. */
+  settle(): Promise<void>;
+  /** Appends events, and waits until so many have arrived since `settle`. */
+  deliver(events: number): Promise<void>;
+}
+
+/** Subscribes the sink to events of the fleets, and lets the servers warm up. */
+export async function openBacklog(fleets: readonly Fleet[], sink: Sink): Promise<Backlog> {
   const backlogs = await Promise.all(fleets.map((fleet) => subscribe(fleet, sink.url, SUBSCRIPTIONS / fleets.length)));
-  const servers = fleets.flatMap((fleet) => fleet.servers).length;
-  async function deliver(events: number): Promise<void> {
+  const settle = async () => {
     await sink.untilQuiet();
     await sink.reset();
+  };
+  const deliver = async (events: number) => {
     await Promise.all(backlogs.map((append) => append(events / fleets.length)));
     await sink.untilCount(events);
-  }
-  await deliver(WARM_UP_PER_SERVER * servers);
+  };
+  await settle();
+  await deliver(WARM_UP_PER_SERVER * fleets.flatMap(({ servers }) => servers).length);
   // Autovacuum does it within a minute. Before, PostgreSQL plans for empty tables.
   for (const { client } of fleets) await client.query("analyze");
-  return {
-    async measure() {
-      await sink.untilQuiet();
-      const idle = await Promise.all(fleets.map(measureIdle));
-      await sink.reset();
-      const done = Promise.withResolvers<void>();
-      const spent = Promise.all(fleets.map((fleet) => spentDuring(fleet, () => done.promise)));
-      await Promise.all(backlogs.map((append) => append(EVENTS / fleets.length)));
-      await sink.untilCount(EVENTS);
-      done.resolve();
-      const seconds = (await spent).map((one, i) => one.server + one.database - (idle[i]!.server + idle[i]!.database) * one.seconds);
-      return (seconds.reduce((sum, one) => sum + one, 0) / EVENTS) * 1000;
-    },
-  };
+  return { settle, deliver };
 }
 
 /** @returns a function that appends events, in equal numbers for each subscription */
-export async function subscribe(
+async function subscribe(
   { organization, post, client }: Fleet,
   sinkUrl: string,
   count: number,

@@ -30,3 +30,8 @@ export async function spentDuring(fleet: Fleet, work: () => Promise<unknown>): P
   const seconds = (performance.now() - begun) / 1000;
   return { seconds, server: serverSeconds(fleet) - before.server, database: (await databaseSeconds(fleet)) - before.database };
 }
+
+/** CPU seconds of servers and PostgreSQL together, without those that they use while idle. */
+export function secondsBeyondIdle({ server, database, seconds }: Spent, idle: Idle): number {
+  return server + database - (idle.server + idle.database) * seconds;
+}
