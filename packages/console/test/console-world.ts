@@ -5,6 +5,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { IdentitiesService } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import type { Browser, Page } from "playwright-core";
 import { openSecrets } from "../../server/src/iam/secrets/secrets-key.ts";
 import { createSignInLink } from "../../server/src/sign-in/sign-in-link.ts";
@@ -121,6 +122,13 @@ export async function signInByLink(page: Page, world: SignInWorld): Promise<void
     .getByRole("navigation", { name: "Screens" })
     .or(page.getByRole("heading", { name: "Your organizations" }))
     .waitFor();
+}
+
+/** Creates an identity of the organization for tokens of the issuer `https://ci.test`. */
+export function createMachine(world: SignInWorld, name: string, subject = name) {
+  const claimMatch = { iss: { case: "issuer", value: "https://ci.test" }, sub: { case: "subject", value: subject } } as const;
+  const identity = { name, relationship: { case: "claimMatch", value: claimMatch } } as const;
+  return world.must(IdentitiesService.method.createIdentity, { parent: world.orgUid, identity });
 }
 
 /** Signs a person in at the provider of the organization `acme.test`. */

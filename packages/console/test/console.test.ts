@@ -6,14 +6,13 @@ import { DeliveriesService } from "@holt/api/gen/holt/v1/deliveries_pb.ts";
 import { ImagePackagesService } from "@holt/api/gen/holt/v1/image_packages_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
-import { IdentitiesService } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
 import { APK, apkDatabase, layerOf } from "../../server/test/harness/registry/image-content.ts";
 import { basic, CONFIG, createRegistryClient, LAYER, MANIFEST } from "../../server/test/harness/registry/registry-client.ts";
 import { until } from "../../server/test/harness/wait.ts";
 import { compressedSizes } from "./compressed-sizes.ts";
-import { assertAccessible, describeConsole, linkOf, signInAtProvider, signInByLink } from "./console-world.ts";
+import { assertAccessible, createMachine, describeConsole, linkOf, signInAtProvider, signInByLink } from "./console-world.ts";
 
 await describeConsole("the console", ({ world, walk }) => {
   walk("a link signs the bootstrap owner in, and its secret leaves the address", async ({ page, screen }) => {
@@ -289,9 +288,7 @@ await describeConsole("the console", ({ world, walk }) => {
   });
 
   walk("a machine's identity shows its proof and its roles, and is deleted", async ({ page, screen }) => {
-    const claimMatch = { iss: { case: "issuer", value: "https://ci.test" }, sub: { case: "subject", value: "repo:a" } } as const;
-    const identity = { name: "ci", relationship: { case: "claimMatch", value: claimMatch } } as const;
-    await world.must(IdentitiesService.method.createIdentity, { parent: world.orgUid, identity });
+    await createMachine(world, "ci", "repo:a");
     await signInByLink(page, world);
     await page.goto(screen("/identities"));
     await page.getByRole("row", { name: /ci.*https:\/\/ci\.test · repo:a/ }).waitFor();
@@ -340,9 +337,7 @@ await describeConsole("the console", ({ world, walk }) => {
   });
 
   walk("a role is bound to an identity and removed again, and the console explains the difference", async ({ page, screen }) => {
-    const claimMatch = { iss: { case: "issuer", value: "https://ci.test" }, sub: { case: "subject", value: "repo:b" } } as const;
-    const identity = { name: "robot", relationship: { case: "claimMatch", value: claimMatch } } as const;
-    const { uid } = await world.must(IdentitiesService.method.createIdentity, { parent: world.orgUid, identity });
+    const { uid } = await createMachine(world, "robot", "repo:b");
     await signInByLink(page, world);
     await page.goto(screen(`/group/${world.orgUid}?tab=access`));
     await page.getByRole("button", { name: "Bind a role" }).click();

@@ -1,14 +1,15 @@
-/** Home, the live feed, redelivery, and the difference of images, in a real browser against a real server. */
+/** Home, the command palette, the live feed, redelivery, and the difference of images, in a real browser against a real server. */
 import assert from "node:assert/strict";
 import { ImagePackagesService } from "@holt/api/gen/holt/v1/image_packages_pb.ts";
 import { PullToken_Right, PullTokensService } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
 import { SubscriptionsService } from "@holt/api/gen/platform/events/v2/subscriptions_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
+import { TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
 import { APK, apkDatabase, layerOf } from "../../server/test/harness/registry/image-content.ts";
 import { basic, CONFIG, createRegistryClient, LAYER, MANIFEST } from "../../server/test/harness/registry/registry-client.ts";
 import { until } from "../../server/test/harness/wait.ts";
-import { assertAccessible, describeConsole, signInByLink } from "./console-world.ts";
+import { assertAccessible, createMachine, describeConsole, signInByLink } from "./console-world.ts";
 
 await describeConsole("the console's overview", ({ world, walk }) => {
   walk("Home shows what needs attention and new events as they happen", async ({ page, screen }) => {
@@ -148,5 +149,36 @@ await describeConsole("the console's overview", ({ world, walk }) => {
     await assertAccessible(page);
     await dialog.getByRole("button", { name: "Delete" }).click();
     await page.getByText("There are no tags in here.").waitFor();
+  });
+
+  walk("the command palette finds objects by a part of their name and opens them by keyboard", async ({ page, screen }) => {
+    const { uid } = await world.must(GroupsService.method.createGroup, { parent: world.orgUid, group: { name: "team-palette" } });
+    const repo = await world.must(ReposService.method.createRepo, { parent: uid, repo: { name: "palette-server" } });
+    const digest = `sha256:${"b".repeat(64)}`;
+    await world.must(TagsService.method.createTag, { parent: repo.uid, tag: { name: "palette-1", digest } });
+    await createMachine(world, "palette-robot");
+    const find = page.getByRole("textbox", { name: "Find" });
+    await signInByLink(page, world);
+    await page.goto(screen("/"));
+    await page.getByRole("heading", { name: "my-org" }).waitFor();
+    await page.getByRole("button", { name: "Find", exact: true }).click();
+    await find.fill("palette");
+    for (const name of ["team-palette", "palette-robot", "palette-server", "palette-1 palette-server"])
+      await page.getByRole("button", { name, exact: true }).waitFor();
+    await assertAccessible(page);
+    await find.fill("e-server");
+    await page.getByRole("button", { name: "team-palette", exact: true }).waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "palette-server", exact: true }).waitFor();
+    await find.press("ArrowDown");
+    await find.press("Enter");
+    await page.getByRole("heading", { name: "palette-server" }).waitFor();
+    await page.keyboard.press("Control+K");
+    await find.fill("zzzz-none");
+    await page.getByText("Nothing has this in its name").waitFor();
+    await find.fill("pull tok");
+    await page.getByRole("button", { name: /Pull tokens/ }).waitFor();
+    await find.press("ArrowDown");
+    await find.press("Enter");
+    await page.getByRole("heading", { name: "Pull tokens" }).waitFor();
   });
 });

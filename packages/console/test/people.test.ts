@@ -9,22 +9,15 @@ import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { IdentitiesService } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import { RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
-import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
-import { TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
 import type { Page } from "playwright-core";
 import { startIssuer } from "../../server/test/harness/oidc-issuer.ts";
-import { assertAccessible, describeConsole, signInAtProvider, signInByLink } from "./console-world.ts";
+import { assertAccessible, createMachine, describeConsole, signInAtProvider, signInByLink } from "./console-world.ts";
 
 await describeConsole("people, machines and access in the console", ({ world, walk }) => {
   const identityNamed = async (name: string) => {
     const { identities } = await world.must(IdentitiesService.method.listIdentities, { uidp: { childrenOf: world.orgUid }, name });
     assert.equal(identities.length, 1, name);
     return identities[0]!;
-  };
-  const createMachine = (name: string) => {
-    const claimMatch = { iss: { case: "issuer", value: "https://ci.test" }, sub: { case: "subject", value: name } } as const;
-    const identity = { name, relationship: { case: "claimMatch", value: claimMatch } } as const;
-    return world.must(IdentitiesService.method.createIdentity, { parent: world.orgUid, identity });
   };
   const choose = async (page: Page, kind: string) => page.getByRole("radio", { name: kind, exact: true }).check();
 
@@ -180,7 +173,7 @@ await describeConsole("people, machines and access in the console", ({ world, wa
   });
 
   walk("an identity is changed with a check of its proof, and leaving the wizard with input asks first", async ({ page, screen }) => {
-    const { uid } = await createMachine("editable");
+    const { uid } = await createMachine(world, "editable");
     await signInByLink(page, world);
     await page.goto(screen(`/identity/${uid}`));
     await page.getByRole("button", { name: "Edit" }).click();
@@ -242,7 +235,7 @@ await describeConsole("people, machines and access in the console", ({ world, wa
       await page.getByRole("link", { name: "reader-too", exact: true }).waitFor({ state: "detached" });
       await page.getByRole("link", { name: "reader", exact: true }).click();
       const roleUid = new URL(page.url()).pathname.split("/role/")[1] ?? "";
-      const { uid: identityUid } = await createMachine("reading");
+      const { uid: identityUid } = await createMachine(world, "reading");
       await world.must(RoleBindingsService.method.createRoleBinding, { parent: world.orgUid, roleBinding: { identityUid, roleUid } });
       await page.getByRole("button", { name: "Delete" }).click();
       await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
@@ -253,7 +246,7 @@ await describeConsole("people, machines and access in the console", ({ world, wa
 
   walk("a refused capability is explained as a chain, and a binding at the screen fixes it", async ({ page, screen }) => {
     const group = await world.must(GroupsService.method.createGroup, { parent: world.orgUid, group: { name: "below" } });
-    const { uid } = await createMachine("chained");
+    const { uid } = await createMachine(world, "chained");
     await signInByLink(page, world);
     await page.goto(screen(`/identity/${uid}?tab=roles`));
     await page.getByRole("button", { name: "Bind a role" }).click();
@@ -423,37 +416,6 @@ await describeConsole("people, machines and access in the console", ({ world, wa
     },
     { expected: [/status of 400/] },
   );
-
-  walk("the command palette finds objects by a part of their name and opens them by keyboard", async ({ page, screen }) => {
-    const { uid } = await world.must(GroupsService.method.createGroup, { parent: world.orgUid, group: { name: "team-palette" } });
-    const repo = await world.must(ReposService.method.createRepo, { parent: uid, repo: { name: "palette-server" } });
-    const digest = `sha256:${"b".repeat(64)}`;
-    await world.must(TagsService.method.createTag, { parent: repo.uid, tag: { name: "palette-1", digest } });
-    await createMachine("palette-robot");
-    const find = page.getByRole("textbox", { name: "Find" });
-    await signInByLink(page, world);
-    await page.goto(screen("/"));
-    await page.getByRole("heading", { name: "my-org" }).waitFor();
-    await page.getByRole("button", { name: "Find", exact: true }).click();
-    await find.fill("palette");
-    for (const name of ["team-palette", "palette-robot", "palette-server", "palette-1 palette-server"])
-      await page.getByRole("button", { name, exact: true }).waitFor();
-    await assertAccessible(page);
-    await find.fill("e-server");
-    await page.getByRole("button", { name: "team-palette", exact: true }).waitFor({ state: "detached" });
-    await page.getByRole("button", { name: "palette-server", exact: true }).waitFor();
-    await find.press("ArrowDown");
-    await find.press("Enter");
-    await page.getByRole("heading", { name: "palette-server" }).waitFor();
-    await page.keyboard.press("Control+K");
-    await find.fill("zzzz-none");
-    await page.getByText("Nothing has this in its name").waitFor();
-    await find.fill("pull tok");
-    await page.getByRole("button", { name: /Pull tokens/ }).waitFor();
-    await find.press("ArrowDown");
-    await find.press("Enter");
-    await page.getByRole("heading", { name: "Pull tokens" }).waitFor();
-  });
 
   walk(
     "legal documents are accepted for the organization",
