@@ -22,12 +22,12 @@ export interface WalControl {
 
 export interface ExclusiveWal {
   /**
-   * Copies the whole log into the database, so that the next write begins a new one.
-   * @returns the number of its frames; undefined if readers still need the log
+   * Copies the log into the database. If the whole log is copied, nothing keeps it until `begin` is called.
+   * @returns whether it is; false if readers need an earlier state
    */
-  checkpoint(): Promise<number | undefined>;
+  checkpoint(): Promise<boolean>;
   /**
-   * Writes a page, so that a log exists, and keeps this log.
+   * Writes a page, and keeps the log that has it: a new one after a checkpoint, unless readers still use the old one.
    * @param mark is written with it; unchanged by default
    */
   begin(mark?: number): Promise<void>;
@@ -54,12 +54,10 @@ export function createWalControl({ path, connection, writer, pin }: WalControlPa
     async checkpoint() {
       release();
       const row = connection.database.prepare("pragma wal_checkpoint(restart)").get();
-      const { busy, log, checkpointed } = row as { busy: number; log: number; checkpointed: number };
-      if (busy === 0) return log;
-      // A reader that begins when all frames are copied does not keep the log.
-      if (checkpointed === log) await writePage(connection, markOf(connection));
+      const { log, checkpointed } = row as { log: number; checkpointed: number };
+      if (checkpointed === log) return true;
       hold();
-      return undefined;
+      return false;
     },
     async begin(mark = markOf(connection)) {
       await writePage(connection, mark);

@@ -24,8 +24,6 @@ export interface WalPosition {
 
 export interface WalHeader {
   readonly pageSize: number;
-  /** Counts the logs since the file was created. */
-  readonly sequence: number;
   readonly start: WalPosition;
 }
 
@@ -61,12 +59,15 @@ export async function readWalHeader(file: FileHandle): Promise<WalHeader | undef
   const checksum = addToChecksum([0, 0], aligned);
   if (checksum[0] !== bytes.readUInt32BE(24) || checksum[1] !== bytes.readUInt32BE(28)) return undefined;
   const start = { salt: bytes.toString("hex", 16, 24), frame: 0, checksum };
-  return { pageSize: bytes.readUInt32BE(8), sequence: bytes.readUInt32BE(12), start };
+  return { pageSize: bytes.readUInt32BE(8), start };
 }
 
-/** Whether a log is the next one after another: SQLite adds one to the first salt, and chooses the second anew. */
-export function isNextLog(salt: string, previous: string): boolean {
-  return Number.parseInt(salt.slice(0, 8), 16) === (Number.parseInt(previous.slice(0, 8), 16) + 1) % 2 ** 32;
+/**
+ * How many logs after another one a log began, by their salts; negative if it came before it. For each new log, SQLite adds one to the
+ * first salt, in 32 bits, and chooses the second anew. The checkpoint number of the header does not tell: each connection has its own.
+ */
+export function logsBetween(previous: string, salt: string): number {
+  return (Number.parseInt(salt.slice(0, 8), 16) - Number.parseInt(previous.slice(0, 8), 16)) | 0;
 }
 
 /** Opens the log of a database; undefined if there is none. SQLite holds no locks on this file, so it may be closed. */

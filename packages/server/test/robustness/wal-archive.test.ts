@@ -9,7 +9,7 @@ import { type TestContext, test } from "node:test";
 import { openFolderTarget } from "../../src/backup/folder-target.ts";
 import type { BackupTarget } from "../../src/backup/target.ts";
 import { listBases, listSegments, readSegment, segmentPath } from "../../src/backup/wal-archive/archive-form.ts";
-import { findLastCommit, openWal, readWalHeader } from "../../src/db/wal-file.ts";
+import { findLastCommit, logsBetween, openWal, readWalHeader, type WalPosition } from "../../src/db/wal-file.ts";
 import { S3_CREDENTIALS, type S3Fault, type S3Server, startS3Server } from "../harness/blobs/s3-server.ts";
 import { send } from "../harness/clients.ts";
 import { freePort } from "../harness/free-port.ts";
@@ -64,35 +64,30 @@ async function writeMany(session: Session, prefix: string, { asked, acknowledged
   agent.destroy();
 }
 
-interface Mark {
-  readonly sequence: number;
-  readonly frame: number;
-}
-
 /** The end of the server's log. */
-async function endOfLog(dataDir: string): Promise<Mark> {
+async function endOfLog(dataDir: string): Promise<WalPosition> {
   await using file = await openWal(join(dataDir, "holt.db"));
   assert.ok(file);
   for (;;) {
     const header = await readWalHeader(file);
     const last = header && (await findLastCommit(file, header, header.start));
     // The server may have begun a new log meanwhile.
-    if (last !== undefined && (await readWalHeader(file))?.start.salt === last.salt)
-      return { sequence: header!.sequence, frame: last.frame };
+    if (last !== undefined && (await readWalHeader(file))?.start.salt === last.salt) return last;
   }
 }
 
 /** Waits until the archive can restore all writes that were acknowledged before the call. */
 async function untilArchived({ target, dataDir }: Place): Promise<void> {
-  const { sequence, frame } = await endOfLog(dataDir);
+  const { salt, frame } = await endOfLog(dataDir);
   let seen = "";
   await until(async () => {
     const base = (await listBases(target)).at(-1);
     const last = base && (await listSegments(target, base.chain)).at(-1);
     if (last === undefined || segmentPath(last) === seen) return false;
     seen = segmentPath(last);
-    const segment = await readSegment(target, last);
-    return segment.sequence > sequence || (segment.sequence === sequence && segment.to.frame >= frame);
+    const { to } = await readSegment(target, last);
+    const logs = logsBetween(salt, to.salt);
+    return logs > 0 || (logs === 0 && to.frame >= frame);
   });
 }
 

@@ -36,8 +36,6 @@ export interface SegmentName {
 
 export interface Segment {
   readonly pageSize: number;
-  /** Number of the log, which grows by one with each log of a chain. */
-  readonly sequence: number;
   readonly from: WalPosition;
   readonly to: WalPosition;
   readonly commits: readonly Commit[];
@@ -51,8 +49,6 @@ export interface Base {
   /** The first segment that may have frames after the base. */
   readonly nextSegment: number;
   readonly position: WalPosition;
-  /** Number of the log of the position. */
-  readonly sequence: number;
   readonly size: number;
   readonly sha256: string;
   /** Version of the program, and number of migrations. */

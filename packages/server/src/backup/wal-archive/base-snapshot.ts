@@ -15,7 +15,6 @@ import type { WalReader } from "./wal-reader.ts";
 export interface PinnedState {
   readonly pinned: PinnedSqlite;
   readonly position: WalPosition;
-  readonly sequence: number;
   readonly time: number;
 }
 
@@ -31,7 +30,7 @@ export async function pinState(path: string, reader: WalReader): Promise<PinnedS
       pinned[Symbol.dispose]();
       throw error;
     }
-    if (reader.seen === position) return { pinned, position, sequence: reader.header.sequence, time: reader.now() };
+    if (reader.seen === position) return { pinned, position, time: reader.now() };
     pinned[Symbol.dispose]();
   }
 }
@@ -46,7 +45,7 @@ export interface BaseParts {
 
 export async function writeBase(
   { pinned }: PinnedState,
-  place: Pick<Base, "chain" | "nextSegment" | "position" | "sequence" | "time">,
+  place: Pick<Base, "chain" | "nextSegment" | "position" | "time">,
   { target, scratch, version, schema }: BaseParts,
 ): Promise<void> {
   await removeFile(scratch);

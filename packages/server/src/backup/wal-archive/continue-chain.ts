@@ -2,7 +2,7 @@
 import { type FileHandle, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { WalControl } from "../../db/wal-control.ts";
-import { hasPosition, isNextLog, readWalHeader, type WalHeader, type WalPosition } from "../../db/wal-file.ts";
+import { hasPosition, logsBetween, readWalHeader, type WalHeader, type WalPosition } from "../../db/wal-file.ts";
 import type { BackupTarget } from "../target.ts";
 import { DamagedSegment, listSegments, readSegment, type Segment } from "./archive-form.ts";
 
@@ -64,7 +64,7 @@ export async function findResumption(
   const { to } = segment;
   if (await hasPosition(file, header, to)) return { chain, number, time, position: to, header, rest: undefined };
   const known = await readNextLog(dataDir);
-  if (known?.after.chain !== chain || known.mark !== wal.mark || !isNextLog(header.start.salt, known.after.salt)) return undefined;
+  if (known?.after.chain !== chain || known.mark !== wal.mark || logsBetween(known.after.salt, header.start.salt) !== 1) return undefined;
   const { after, rest } = known;
   const found = { chain, number, time, position: header.start, header };
   if (isAt(to, after)) return { ...found, rest: undefined };

@@ -4,7 +4,7 @@ import { createWriteStream } from "node:fs";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { createZstdDecompress } from "node:zlib";
-import { DamagedFrame, framesIn } from "../../db/wal-file.ts";
+import { DamagedFrame, framesIn, logsBetween } from "../../db/wal-file.ts";
 import { hashing } from "../snapshot.ts";
 import { type BackupTarget, NoSuchObject } from "../target.ts";
 import {
@@ -125,13 +125,14 @@ async function restoreBase(target: BackupTarget, { time, sha256 }: Base, path: s
 
 /** Writes pages that belong to transactions until the end of the plan. The archive has only complete ones. */
 async function applySegment(file: FileHandle, segment: Segment, { base, lastFrame }: RestorePlan, isLast: boolean): Promise<void> {
-  const { pageSize, sequence, from, frames } = segment;
+  const { pageSize, from, frames } = segment;
+  const logsAfterBase = logsBetween(base.position.salt, from.salt);
   // A base may be newer than segments that were written after it.
-  if (sequence < base.sequence) return;
+  if (logsAfterBase < 0) return;
   try {
     for (const { page, commitPages, bytes, position } of framesIn(frames, segment, from)) {
       if (isLast && position.frame > lastFrame) return;
-      if (sequence === base.sequence && position.frame <= base.position.frame) continue;
+      if (logsAfterBase === 0 && position.frame <= base.position.frame) continue;
       await file.write(bytes, 0, bytes.length, (page - 1) * pageSize);
       if (commitPages !== 0) await file.truncate(commitPages * pageSize);
     }

@@ -169,6 +169,70 @@ test("a server that was killed after it began a new log continues the archive wi
   assert.deepEqual(rowsOf(next.path), rowsOf(place.path));
 });
 
+/** Runs work before the new logs of an archiver. */
+function beforeEachLog(wal: WalControl, work: () => Promise<void>): void {
+  const { exclusively } = wal;
+  const begin = async (slot: ExclusiveWal, mark: number | undefined) => {
+    if (mark !== undefined) await work();
+    await slot.begin(mark);
+  };
+  wal.exclusively = (run) => exclusively((slot) => run({ ...slot, begin: (mark) => begin(slot, mark) }));
+}
+
+test("logs that another process begins between a checkpoint and the server's next write are archived", async () => {
+  await using place = await createPlace();
+  let logs = 0;
+  const writeElsewhere = async () => {
+    // Each connection counts the checkpoints that it has seen.
+    using database = new DatabaseSync(place.path);
+    database.exec("insert into note (text) values ('of another process')");
+    logs++;
+  };
+  await using running = await run(place, {}, (wal) => beforeEachLog(wal, writeElsewhere));
+  for (let round = 1; round <= 3; round++) {
+    place.clock.advance(SECOND_MS);
+    await insert(running.store, 500);
+    await until(() => logs === round);
+  }
+  await archived(place, running);
+  assert.equal((await listBases(place.target)).length, 1);
+  assert.deepEqual(await restoredRows(place, Number.MAX_SAFE_INTEGER), rowsOf(place.path));
+});
+
+test("a log that a reader still uses when all of it is copied is continued, and then replaced", async () => {
+  await using place = await createPlace();
+  const readers: DatabaseSync[] = [];
+  const hold = (database: DatabaseSync) => {
+    database.exec("begin");
+    database.prepare("select count(*) from note").get();
+    readers.push(database);
+  };
+  let logs = 0;
+  const readDuringCheckpoint = (wal: WalControl) => {
+    const { exclusively } = wal;
+    const checkpoint = async (slot: ExclusiveWal) => {
+      if (readers.length === 0) hold(new DatabaseSync(place.path, { readOnly: true }));
+      return slot.checkpoint();
+    };
+    wal.exclusively = (run) => exclusively((slot) => run({ ...slot, checkpoint: () => checkpoint(slot) }));
+    beforeEachLog(wal, async () => void logs++);
+  };
+  await using running = await run(place, {}, readDuringCheckpoint);
+  await archived(place, running);
+  place.clock.advance(SECOND_MS);
+  await insert(running.store, 500);
+  const salt = async () => (await readFile(`${place.path}-wal`)).toString("hex", 16, 24);
+  const used = await salt();
+  await until(() => logs === 1);
+  await insert(running.store, 10);
+  assert.equal(await salt(), used);
+  for (const database of readers) database.close();
+  await until(async () => (await salt()) !== used);
+  await archived(place, running);
+  assert.equal((await listBases(place.target)).length, 1);
+  assert.deepEqual(await restoredRows(place, Number.MAX_SAFE_INTEGER), rowsOf(place.path));
+});
+
 for (const moment of ["before", "after"] as const) {
   test(`a server that was killed right ${moment} it began a new log continues the archive`, async () => {
     await using place = await createPlace();

@@ -164,7 +164,7 @@ export class WalArchiver implements AsyncDisposable {
 
   async #newChainIn(slot: ExclusiveWal): Promise<Chain> {
     const { clock } = this.#options;
-    if ((await readWalHeader(this.#file)) === undefined) await slot.begin();
+    await slot.begin();
     const header = await readWalHeader(this.#file);
     if (header === undefined) throw new LogReplaced();
     const reader = await WalReader.atEnd(this.#file, clock, header);
@@ -180,21 +180,15 @@ export class WalArchiver implements AsyncDisposable {
       const { reader } = chain;
       await reader.look();
       if (reader.untakenBytes > MAX_SEGMENT_BYTES) return;
-      const frames = await slot.checkpoint();
-      if (frames === undefined) return;
+      if (!(await slot.checkpoint())) return;
       // Another process may have written before the checkpoint. Its frames are still in the file.
       await reader.look();
       const rest = await reader.next(Number.MAX_SAFE_INTEGER);
-      const end: ChainEnd = { chain: chain.name, salt: reader.seen.salt, frame: reader.seen.frame };
-      if (reader.seen.frame !== frames) {
-        await slot.begin();
-        throw new LogReplaced();
-      }
+      const after: ChainEnd = { chain: chain.name, salt: reader.seen.salt, frame: reader.seen.frame };
       const mark = (wal.mark + 1) % MAX_MARK;
-      await recordNextLog(dataDir, { after: end, mark, rest });
+      await recordNextLog(dataDir, { after, mark, rest });
       await slot.begin(mark);
-      await reader.follow();
-      chain.rest = rest;
+      if (await reader.follow()) chain.rest = rest;
     });
   }
 
@@ -205,10 +199,10 @@ export class WalArchiver implements AsyncDisposable {
     const bytes = reader === undefined ? (await this.#file.stat()).size : reader.bytes;
     if (bytes <= maxWalBytes) return;
     await wal.exclusively(async (slot) => {
-      if ((await slot.checkpoint()) === undefined) return;
-      await slot.begin();
+      if (!(await slot.checkpoint())) return;
       // Without a chain, the archive is searched again.
-      if (this.#chain !== undefined) this.#chain = await this.#newChainIn(slot);
+      if (this.#chain === undefined) await slot.begin();
+      else this.#chain = await this.#newChainIn(slot);
     });
     log.error({ bytes }, "the write-ahead log was not archived and became too large: the archive has a gap until its next base");
   }
@@ -221,9 +215,9 @@ export class WalArchiver implements AsyncDisposable {
     // Fails early where the archive cannot be reached: the copy is expensive.
     await target.write(`${BASES}/probe`, Readable.from([Buffer.from(new Date(now).toISOString())]));
     const pinned = await wal.exclusively(() => pinState(wal.path, chain.reader));
-    const { time, position, sequence } = pinned;
+    const { time, position } = pinned;
     // A segment that is being written has this number, and perhaps frames after the base.
-    const place = { chain: chain.name, nextSegment: chain.number, time, position, sequence };
+    const place = { chain: chain.name, nextSegment: chain.number, time, position };
     await writeBase(pinned, place, { ...this.#options, scratch: join(this.#options.dataDir, "holt.db.base") });
     if (this.#chain !== chain) return BASE_CHECK_MS;
     chain.baseTime = time;

@@ -4,6 +4,7 @@ import {
   countToLastCommit,
   findLastCommit,
   frameBytes,
+  logsBetween,
   readFrames,
   readWalHeader,
   type WalHeader,
@@ -95,8 +96,8 @@ export class WalReader {
     const frames = await readFrames(this.#file, this.#header, from.frame, last);
     const sums = frames.length - size + 16;
     const to = { salt: from.salt, frame: last, checksum: [frames.readUInt32BE(sums), frames.readUInt32BE(sums + 4)] as const };
-    const { pageSize, sequence } = this.#header;
-    return { pageSize, sequence, from, to, commits: this.#commitsUntil(last, frames), frames };
+    const { pageSize } = this.#header;
+    return { pageSize, from, to, commits: this.#commitsUntil(last, frames), frames };
   }
 
   /**
@@ -116,13 +117,22 @@ export class WalReader {
     this.#commits = this.#commits.filter(({ frame }) => frame > to.frame);
   }
 
-  /** Continues with the log that replaced this one. @throws LogReplaced if it is not the next one */
-  async follow(): Promise<void> {
+  /**
+   * Continues with the log that replaced this one, if one did. Another process may have begun it.
+   * @returns whether it did
+   * @throws LogReplaced if frames in between may be lost
+   */
+  async follow(): Promise<boolean> {
     const header = await readWalHeader(this.#file);
-    if (header === undefined || header.sequence !== this.#header.sequence + 1) throw new LogReplaced();
+    const logs = header && logsBetween(this.#seen.salt, header.start.salt);
+    if (logs === 0) return false;
+    // The file still has the end of the old log.
+    const { frame } = await findLastCommit(this.#file, this.#header, this.#seen);
+    if (header === undefined || logs !== 1 || frame !== this.#seen.frame) throw new LogReplaced();
     this.#header = header;
     this.#seen = header.start;
     this.#taken = header.start;
     this.#commits = [];
+    return true;
   }
 }
