@@ -3,6 +3,7 @@ import cluster, { type Worker } from "node:cluster";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ownProgram } from "../lib/program-files.ts";
+import { closeUnconfirmed } from "./close-unconfirmed.ts";
 import { forwardLines, type LineOutput } from "./forward-lines.ts";
 import type { ToServer, ToSupervisor } from "./messages.ts";
 
@@ -37,6 +38,7 @@ export class ServerProcess {
     cluster.setupPrimary({ ...ownProgram("serve"), stdio: ["ignore", "inherit", "pipe", "ipc"] });
     const worker = cluster.fork();
     this.#worker = worker;
+    closeUnconfirmed(worker.process);
     forwardLines(worker.process.stderr!, log);
     this.ended = once(worker.process, "close").then(([code, signal]) => ({ code, signal }));
     const ready = Promise.withResolvers<Ready | undefined>();

@@ -34,6 +34,24 @@ function loggedBy({ server }: ProcessesFixture, message: RegExp): number[] {
     .sort();
 }
 
+test("a connection that a process was given and did not take is closed when the process is killed", async () => {
+  await using fixture = await startProcesses(COUNT);
+  const [frozen = 0] = readyPids(fixture.server);
+  process.kill(frozen, "SIGSTOP");
+  let answered = 0;
+  const call = async () => {
+    const { status } = await fetch(`${fixture.server.baseUrl}/healthz`);
+    answered++;
+    return status;
+  };
+  // The frozen process gets one of the connections, and the other process gets the rest.
+  const calls = Promise.allSettled([call(), call(), call(), call()]);
+  await until(() => answered === 3);
+  process.kill(frozen, "SIGKILL");
+  const outcomes = await within(calls, () => "a call has no answer");
+  assert.deepEqual(outcomes.map(({ status }) => status).sort(), ["fulfilled", "fulfilled", "fulfilled", "rejected"]);
+});
+
 describe("several server processes on one port", () => {
   let fixture: ProcessesFixture;
   let lines: readonly Line[] = [];
