@@ -88,8 +88,18 @@ function offsetOf(header: Pick<WalHeader, "pageSize">, frame: number): number {
 
 /** Whether the log still has the frame at this position. */
 export async function hasPosition(file: FileHandle, header: WalHeader, position: WalPosition): Promise<boolean> {
-  if (position.salt !== header.start.salt) return false;
-  if (position.frame === 0) return true;
+  return position.salt === header.start.salt && (position.frame === 0 || (await hasFrame(file, header, position)));
+}
+
+/**
+ * Whether a log that another one replaced ended at this position. The file keeps the frames of the old log until the new one has as many.
+ * @returns false also if its end was overwritten, or cut off because the file was too large
+ */
+export async function endedAt(file: FileHandle, header: Pick<WalHeader, "pageSize">, position: WalPosition): Promise<boolean> {
+  return (await hasFrame(file, header, position)) && (await findLastCommit(file, header, position)).frame === position.frame;
+}
+
+async function hasFrame(file: FileHandle, header: Pick<WalHeader, "pageSize">, position: WalPosition): Promise<boolean> {
   const bytes = Buffer.alloc(FRAME_HEADER_BYTES);
   const { bytesRead } = await file.read(bytes, 0, FRAME_HEADER_BYTES, offsetOf(header, position.frame));
   return (
@@ -109,7 +119,7 @@ export async function readFrames(file: FileHandle, header: Pick<WalHeader, "page
 }
 
 /** @returns the position after the last transaction that is complete; `from` if none was added */
-export async function findLastCommit(file: FileHandle, header: WalHeader, from: WalPosition): Promise<WalPosition> {
+export async function findLastCommit(file: FileHandle, header: Pick<WalHeader, "pageSize">, from: WalPosition): Promise<WalPosition> {
   const size = frameBytes(header);
   const chunk = Buffer.allocUnsafeSlow(Math.max(1, Math.floor(CHUNK_BYTES / size)) * size);
   let last = from;

@@ -2,15 +2,13 @@
 import { type FileHandle, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { WalControl } from "../../db/wal-control.ts";
-import { hasPosition, logsBetween, readWalHeader, type WalHeader, type WalPosition } from "../../db/wal-file.ts";
+import { endedAt, hasPosition, logsBetween, readWalHeader, type WalHeader, type WalPosition } from "../../db/wal-file.ts";
 import type { BackupTarget } from "../target.ts";
 import { DamagedSegment, listSegments, readSegment, type Segment } from "./archive-form.ts";
 
 /** The last frame of a log, all of which was read. */
-export interface ChainEnd {
+export interface ChainEnd extends WalPosition {
   readonly chain: string;
-  readonly salt: string;
-  readonly frame: number;
 }
 
 interface NextLog {
@@ -64,7 +62,9 @@ export async function findResumption(
   const { to } = segment;
   if (await hasPosition(file, header, to)) return { chain, number, time, position: to, header, rest: undefined };
   const known = await readNextLog(dataDir);
-  if (known?.after.chain !== chain || known.mark !== wal.mark || logsBetween(known.after.salt, header.start.salt) !== 1) return undefined;
+  if (known?.after.chain !== chain || logsBetween(known.after.salt, header.start.salt) !== 1) return undefined;
+  // A server that was killed while it began the log may have written its header, and not the mark.
+  if (known.mark !== wal.mark && !(await endedAt(file, header, known.after))) return undefined;
   const { after, rest } = known;
   const found = { chain, number, time, position: header.start, header };
   if (isAt(to, after)) return { ...found, rest: undefined };

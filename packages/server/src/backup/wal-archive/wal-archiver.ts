@@ -184,7 +184,7 @@ export class WalArchiver implements AsyncDisposable {
       // Another process may have written before the checkpoint. Its frames are still in the file.
       await reader.look();
       const rest = await reader.next(Number.MAX_SAFE_INTEGER);
-      const after: ChainEnd = { chain: chain.name, salt: reader.seen.salt, frame: reader.seen.frame };
+      const after: ChainEnd = { ...reader.seen, chain: chain.name };
       const mark = (wal.mark + 1) % MAX_MARK;
       await recordNextLog(dataDir, { after, mark, rest });
       await slot.begin(mark);

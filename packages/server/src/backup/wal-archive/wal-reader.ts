@@ -126,7 +126,7 @@ export class WalReader {
     const header = await readWalHeader(this.#file);
     const logs = header && logsBetween(this.#seen.salt, header.start.salt);
     if (logs === 0) return false;
-    // The file still has the end of the old log.
+    // The file keeps the end of the old log, unless it was longer than the limit of its size.
     const { frame } = await findLastCommit(this.#file, this.#header, this.#seen);
     if (header === undefined || logs !== 1 || frame !== this.#seen.frame) throw new LogReplaced();
     this.#header = header;
