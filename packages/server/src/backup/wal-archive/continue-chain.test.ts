@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { until } from "../../../test/harness/wait.ts";
-import { archived, createPlace, insert, restoredRows, rowsOf, run, SECOND_MS } from "../../../test/harness/wal-archive.ts";
+import { archived, createPlace, insert, restoredRows, rowsOf, run, SECOND_MS, targetWhile } from "../../../test/harness/wal-archive.ts";
 import { type PinnedSqlite, pinSqlite } from "../../db/sqlite-copy.ts";
 import type { ExclusiveWal, WalControl } from "../../db/wal-control.ts";
 import type { BackupTarget } from "../target.ts";
@@ -137,6 +137,27 @@ test("a log that a reader still uses when all of it is copied is continued, and 
   reader.pinned?.[Symbol.dispose]();
   await until(async () => (await salt()) !== used);
   await archived(place, running);
+  assert.equal((await listBases(place.target)).length, 1);
+  assert.deepEqual(await restoredRows(place, Number.MAX_SAFE_INTEGER), rowsOf(place.path));
+});
+
+test("a log that is too large is not given up while a reader uses it", async () => {
+  await using place = await createPlace();
+  let isReachable = true;
+  const reader: Reader = {};
+  const target = targetWhile(place, () => isReachable);
+  await using running = await run(place, { target, maxWalBytes: 2_000_000 }, (wal) => readFromCheckpoint(wal, reader));
+  await insert(running.store, 10);
+  await archived(place, running);
+  isReachable = false;
+  place.clock.advance(SECOND_MS);
+  await insert(running.store, 1000);
+  await until(() => reader.pinned !== undefined);
+  const { failures } = running.archiver;
+  await until(() => running.archiver.failures > failures);
+  isReachable = true;
+  await archived(place, running);
+  reader.pinned?.[Symbol.dispose]();
   assert.equal((await listBases(place.target)).length, 1);
   assert.deepEqual(await restoredRows(place, Number.MAX_SAFE_INTEGER), rowsOf(place.path));
 });

@@ -200,9 +200,9 @@ export class WalArchiver implements AsyncDisposable {
     if (bytes <= maxWalBytes) return;
     await wal.exclusively(async (slot) => {
       if (!(await slot.checkpoint())) return;
-      // Without a chain, the archive is searched again.
-      if (this.#chain === undefined) await slot.begin();
-      else this.#chain = await this.#newChainIn(slot);
+      await slot.begin();
+      // False while a reader uses the old log. Without a chain, the archive is searched again.
+      if (await this.#chain?.reader.follow()) this.#chain = await this.#newChainIn(slot);
     });
     log.error({ bytes }, "the write-ahead log was not archived and became too large: the archive has a gap until its next base");
   }
