@@ -4,7 +4,7 @@
  */
 import type { ChildProcess } from "node:child_process";
 
-/** What node:cluster sends along with a connection, and what the process answers. */
+/** A message of node:cluster: `newconn` comes with a connection, and the process confirms it with an `ack`. */
 interface ClusterMessage {
   readonly act?: string;
   readonly seq?: number;
