@@ -27,7 +27,7 @@ function randomWorld(random: (below: number) => number): World {
   while (uids.length < 14) uids.push(newUid(uids[random(uids.length)] ?? ""));
   const pick = (): string => uids[random(uids.length)] ?? "";
   const bits = (): bigint => BigInt(random(64));
-  const bindings = Array.from({ length: random(6) }, () => ({ groupUid: pick(), capabilities: bits() }));
+  const bindings = Array.from({ length: random(14) }, () => ({ groupUid: pick(), capabilities: bits() }));
   const scopes = random(3) === 0 ? Array.from({ length: random(3) }, pick) : undefined;
   return { uids, identity: newUid(random(3) === 0 ? "" : pick()), bindings, scopes, mask: random(3) === 0 ? bits() : undefined };
 }

@@ -41,8 +41,12 @@ export function prepare<Values extends object, Row>(build: Build<Values, Row>, {
     const parameters = query.parameters.map((parameter) => (parameter instanceof Slot ? parameter.valueIn(values) : parameter));
     return { ...query, parameters };
   };
-  const rows = async (db: ReadDb, values: Values): Promise<Row[]> => (await db.getExecutor().executeQuery<Row>(bind(db, values))).rows;
-  return { bind, rows, first: async (db, values) => (await rows(db, values))[0] };
+  const run = (db: ReadDb, values: Values) => db.getExecutor().executeQuery<Row>(bind(db, values));
+  return {
+    bind,
+    rows: async (db, values) => (await run(db, values)).rows,
+    first: async (db, values) => (await run(db, values)).rows[0],
+  };
 }
 
 export interface PreparedEachOptions<Key> {

@@ -168,7 +168,7 @@ export class Answer {
 
   /** The connection or stream is closed. A handler may still write: such bytes reach nobody, and are not counted. */
   close(): void {
-    this.end();
+    if (this.#held > 0) this.end();
     this.#isClosed = true;
   }
 

@@ -8,8 +8,12 @@ import type { IncomingHttpHeaders } from "node:http2";
 /** RFC 9112 §3.2: exactly one `Host`; HTTP/1.0 has none or one. */
 export function hasOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   let count = 0;
-  for (let index = 0; index < rawHeaders.length; index += 2) if (rawHeaders[index]?.toLowerCase() === "host") count++;
+  for (let index = 0; index < rawHeaders.length; index += 2) if (isHost(rawHeaders[index] as string)) count++;
   return count === 1 || (count === 0 && httpVersion === "1.0");
+}
+
+function isHost(name: string): boolean {
+  return name.length === 4 && name.toLowerCase() === "host";
 }
 
 /** RFC 9113 §8.3.1: a `host` must not differ from `:authority`. nghttp2 refuses repetitions of each. */

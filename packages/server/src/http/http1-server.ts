@@ -30,9 +30,14 @@ export interface ServerParts {
   readonly log: Log;
 }
 
+/** A connection, and its requests that are not answered completely. */
+interface Connection {
+  readonly peer: Peer;
+  readonly running: MeteredHttp1Response[];
+}
+
 export function createHttp1Server({ onRequest, limits, answers, peers, log }: ServerParts): ConnectionServer {
-  const connections = new Map<Socket, Peer>();
-  const running = new Set<ServerResponse>();
+  const connections = new Map<Socket, Connection>();
   let isStopping = false;
   /** Whether a connection without a running request may be closed. */
   let isLingerOver = false;
@@ -52,17 +57,11 @@ export function createHttp1Server({ onRequest, limits, answers, peers, log }: Se
   // Node counts a connection as idle while none of a pending write is sent.
   server.timeout = limits.stalledMs;
   const begin = (request: IncomingMessage, response: MeteredHttp1Response) => {
-    const { socket } = request;
-    const peer = connections.get(socket) ?? peers.open(socket);
-    const answer = new Answer(answers, peer.clientOf(request.headers), response);
-    response.answer = answer;
-    running.add(response);
+    const { peer, running } = connectionOf(request.socket);
+    response.answer = new Answer(answers, peer.clientOf(request.headers), response);
+    running.push(response);
     if (isStopping) response.shouldKeepAlive = false;
-    response.once("close", () => {
-      answer.close();
-      running.delete(response);
-      if (drained !== undefined) request.socket.destroySoon();
-    });
+    response.on("close", onClose);
     serve(request, response);
   };
   server.on("request", begin);
@@ -85,6 +84,18 @@ export function createHttp1Server({ onRequest, limits, answers, peers, log }: Se
   // node:http starts to check its timeouts at 'listening'. This server never listens, so the event is emitted here.
   server.emit("listening");
 
+  function connectionOf(socket: Socket): Connection {
+    return connections.get(socket) ?? { peer: peers.open(socket), running: [] };
+  }
+
+  function onClose(this: MeteredHttp1Response): void {
+    const { socket } = this.req;
+    this.answer?.close();
+    const { running } = connectionOf(socket);
+    running.splice(running.indexOf(this), 1);
+    if (drained !== undefined) socket.destroySoon();
+  }
+
   function serve(request: IncomingMessage, response: ServerResponse): void {
     if (request.rawHeaders.length > 2 * limits.headerFields) return void refuseRequest(response, 431);
     if (!hasOneHost(request)) return void refuseRequest(response, 400);
@@ -92,8 +103,8 @@ export function createHttp1Server({ onRequest, limits, answers, peers, log }: Se
     onRequest(request, response);
   }
 
-  function unfinished(socket: Duplex): ServerResponse[] {
-    return [...running].filter((response) => response.req.socket === socket);
+  function unfinished(socket: Duplex): readonly ServerResponse[] {
+    return connections.get(socket as Socket)?.running ?? [];
   }
 
   /** Refuses a malformed or late request once the pipelined requests before it are answered. */
@@ -108,15 +119,14 @@ export function createHttp1Server({ onRequest, limits, answers, peers, log }: Se
 
   function closeIdle(): void {
     isLingerOver = true;
-    const busy = new Set([...running].map((response) => response.req.socket));
-    for (const socket of connections.keys()) if (!busy.has(socket)) socket.destroy();
+    for (const [socket, { running }] of connections) if (running.length === 0) socket.destroy();
     server.close();
   }
 
   return {
     accept(socket) {
       if (isLingerOver) return void socket.destroy();
-      connections.set(socket, peers.open(socket));
+      connections.set(socket, connectionOf(socket));
       // Node calls this after the last response.
       socket.destroySoon = () => closeInStages(socket);
       socket.once("close", () => {
@@ -127,7 +137,7 @@ export function createHttp1Server({ onRequest, limits, answers, peers, log }: Se
     },
     announceStop() {
       isStopping = true;
-      for (const response of running) response.shouldKeepAlive = false;
+      for (const { running } of connections.values()) for (const response of running) response.shouldKeepAlive = false;
     },
     drain() {
       const closed = new Promise<void>((resolve) => {

@@ -108,10 +108,11 @@ export class MeteredHttp1Response extends ServerResponse implements AnswerCarrie
    * @param bytes of the text as UTF-8
    */
   sendAtOnce(status: number, head: readonly string[], text: string, bytes: number): void {
-    this.answer?.add(bytes);
     (super.writeHead as WriteHead).call(this, status, head);
     // A text with as many bytes as characters is ASCII, which node copies instead of converting it.
     super.end(text, bytes === text.length ? "latin1" : "utf8");
+    // The kernel has usually taken everything.
+    if (this.writableLength > 0) this.answer?.add(bytes);
   }
 
   /** Only answers that are written in parts need it. */

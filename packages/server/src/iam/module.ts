@@ -152,6 +152,11 @@ function createIam(platform: Platform, { grants, keys, secrets }: IamParts, sett
   const authenticator: Authenticator = {
     verify: accessTokens.verify,
     load: (principal: Principal) => grants.loadSession(principal),
+    recall(token) {
+      const principal = accessTokens.recall(token);
+      const rights = principal && grants.recallSession(principal);
+      return rights?.exists === true ? { principal, access: rights.access } : undefined;
+    },
   };
   return {
     ...{ grants, keys, secrets, authenticator, accessTokens, loginTokens, exchange, users, registrations },

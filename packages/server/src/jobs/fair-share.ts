@@ -46,6 +46,9 @@ export function createSlots(policy: SlotPolicy, before: readonly (readonly [orga
   return {
     free: () => free,
     mayTake(uid, count = 1) {
+      const all = slots - free + count;
+      // All organizations together are within the limits of one.
+      if (all <= maxOfOne && all <= shareOfOne * free) return true;
       const held = taken.get(rootOf(uid));
       return mayHaveMoreThan(held + count - 1, held);
     },

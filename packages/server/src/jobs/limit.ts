@@ -12,6 +12,11 @@ export interface Slot {
 
 export interface ConcurrencyLimit {
   /**
+   * Takes a slot, which the caller releases when the work ends.
+   * @throws the error of the limit, at once, while all slots are taken
+   */
+  take(): Slot;
+  /**
    * Runs the work in a slot, and gives the slot back when the work ends.
    * @throws the error of the limit, at once and without starting the work, while all slots are taken
    */
@@ -43,11 +48,15 @@ export function createConcurrencyLimit(slots: number, refusal: () => Error): Cou
       this.#isHeld = true;
     }
   }
+  const take = (): Slot => {
+    if (taken >= slots) throw refusal();
+    return new TakenSlot();
+  };
   return {
     taken: () => taken,
+    take,
     async run(work) {
-      if (taken >= slots) throw refusal();
-      const slot = new TakenSlot();
+      const slot = take();
       try {
         return await work(slot);
       } finally {

@@ -30,6 +30,10 @@ describe("while all slots are held", () => {
   const slots = createCallLimit(2);
   let runs = 0;
   const callLimit: ConcurrencyLimit = {
+    take() {
+      runs++;
+      return slots.take();
+    },
     run(work) {
       runs++;
       return slots.run(work);

@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { test } from "node:test";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
-import type { ConcurrencyLimit } from "../../src/jobs/limit.ts";
+import type { ConcurrencyLimit, Slot } from "../../src/jobs/limit.ts";
 import { openHttp2, openSocket, requestHttp2, untilClosed } from "../harness/raw-clients.ts";
 import { startDirectory } from "../harness/scim/directory.ts";
 import { frame } from "../harness/transport-server.ts";
@@ -19,16 +19,20 @@ class CountedSlots implements ConcurrencyLimit {
   runs = 0;
   readonly held = new Set<object>();
 
-  async run<T>(work: Parameters<ConcurrencyLimit["run"]>[0]): Promise<T> {
-    const slot = {};
-    const retake = () => void this.held.add(slot);
-    const release = () => void this.held.delete(slot);
+  take(): Slot {
+    const key = {};
+    const slot = { retake: () => void this.held.add(key), release: () => void this.held.delete(key) };
     this.runs++;
-    retake();
+    slot.retake();
+    return slot;
+  }
+
+  async run<T>(work: Parameters<ConcurrencyLimit["run"]>[0]): Promise<T> {
+    const slot = this.take();
     try {
-      return (await work({ release, retake })) as T;
+      return (await work(slot)) as T;
     } finally {
-      release();
+      slot.release();
     }
   }
 }

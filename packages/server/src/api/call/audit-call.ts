@@ -5,6 +5,7 @@ import { actorFromPrincipal } from "../../access/actor.ts";
 import { deferAudit } from "../../audit/append.ts";
 import type { AuditFacts } from "../../audit/audit-entry.ts";
 import { type AuditRecorder, isRefusal, refusalOf } from "../../audit/audit-recorder.ts";
+import type { Clock } from "../../lib/clock.ts";
 import type { HoltError } from "../../lib/errors.ts";
 import { redacted } from "../../lib/redact.ts";
 import { isUid, rootOf } from "../../lib/uid.ts";
@@ -54,10 +55,10 @@ export function recordFailure({ recorder }: CallAudit, call: EndedCall, error: H
   recorder.record({ ...factsOf(call, subject, subject), ...refusalOf(error), now });
 }
 
-export function recordRead({ recorder, isAuditedRead }: CallAudit, call: EndedCall, now: Date): void {
+export function recordRead({ recorder, isAuditedRead }: CallAudit, call: EndedCall, clock: Clock): void {
   if (!isAuditedRead(call.operation.name)) return;
   const subject = scopeOf(call.operation, call.request) || uidIn(call.request);
-  recorder.record({ ...factsOf(call, subject, subject), outcome: "OK", now });
+  recorder.record({ ...factsOf(call, subject, subject), outcome: "OK", now: clock.now() });
 }
 
 function subjectOfCall(call: WriteCall, request: Message, reply: Reply, subjects: EventSubjects) {

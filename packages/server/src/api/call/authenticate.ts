@@ -5,6 +5,11 @@ import { unauthenticated } from "../../lib/errors.ts";
 import type { AccessRule } from "./operation.ts";
 
 export interface Authenticator {
+  /**
+   * The caller of a token that was verified before, if its current rights are in memory. Undefined for any other token, also for one that
+   * is refused.
+   */
+  recall?(token: string): Caller | undefined;
   /** Rejects with UNAUTHENTICATED unless the token is a valid access token of this server. */
   verify(token: string): Promise<Principal>;
   /** The current rights of the token. `exists` is false if its identity was deleted, or deactivated by its directory. */
@@ -23,10 +28,18 @@ export function isOpen({ mode }: AccessRule): boolean {
   return mode === "public" || mode === "self";
 }
 
-/** Open operations ignore the header, so that a stale token cannot make them fail. */
-export async function authenticate(rule: AccessRule, authorization: string | undefined, authenticator: Authenticator): Promise<Caller> {
+/**
+ * Open operations ignore the header, so that a stale token cannot make them fail.
+ * @returns the caller at once if nothing has to be verified or read
+ */
+export function authenticate(rule: AccessRule, authorization: string | undefined, authenticator: Authenticator): Caller | Promise<Caller> {
   if (isOpen(rule)) return ANONYMOUS;
-  const principal = await authenticator.verify(bearerToken(authorization));
+  const token = bearerToken(authorization);
+  return authenticator.recall?.(token) ?? authenticateAnew(token, authenticator);
+}
+
+async function authenticateAnew(token: string, authenticator: Authenticator): Promise<Caller> {
+  const principal = await authenticator.verify(token);
   const { exists, access, isEnded } = await authenticator.load(principal);
   if (isEnded === true) throw unauthenticated("the session of this token was ended; sign in again");
   if (!exists) throw unauthenticated("the identity of this token no longer exists");

@@ -81,12 +81,11 @@ function attributesOf({ operation, metadata }: RunningCall): Attributes {
 }
 
 async function runCall(running: RunningCall, source: MessageSource, dependencies: Running): Promise<Reply> {
-  const { limit, audit, clock } = dependencies;
+  const { audit, clock } = dependencies;
   try {
-    const begun = await limit.run(() => begin(running, source, dependencies));
-    const reply = begun instanceof ArrivingCall ? await finish(running, begun, dependencies) : begun;
+    const reply = await answer(running, source, dependencies);
     recordCall(dependencies, running, undefined);
-    if (running.operation.handler?.kind === "read") recordRead(audit, running, clock.now());
+    if (running.operation.handler?.kind === "read") recordRead(audit, running, clock);
     return reply;
   } catch (thrown) {
     const error = thrown instanceof HoltError ? thrown : internal(thrown);
@@ -96,34 +95,26 @@ async function runCall(running: RunningCall, source: MessageSource, dependencies
   }
 }
 
-/** Admits the caller, and executes the call unless its request is still arriving. */
-async function begin(running: RunningCall, source: MessageSource, dependencies: Running): Promise<Reply | ArrivingCall> {
-  const admitted = await admit(running, dependencies);
-  const request = source();
-  if (request instanceof Promise) return new ArrivingCall(admitted, request);
-  running.request = request;
-  return execute(running, admitted, request, dependencies);
-}
-
-/** A call that waits for its request without a slot: callers that send slowly could hold all of them. */
-class ArrivingCall {
-  readonly admitted: AdmittedCall;
-  readonly request: Promise<Message>;
-
-  constructor(admitted: AdmittedCall, request: Promise<Message>) {
-    this.admitted = admitted;
-    this.request = request;
+/** A call waits for its request without a slot: callers that send slowly could hold all of them. */
+async function answer(running: RunningCall, source: MessageSource, dependencies: Running): Promise<Reply> {
+  let slot = dependencies.limit.take();
+  try {
+    let caller = authenticateCaller(running, dependencies);
+    if (caller instanceof Promise) caller = await caller;
+    const handler = admit(running, caller, dependencies);
+    let request = source();
+    if (request instanceof Promise) {
+      slot.release();
+      request = await request;
+      slot = dependencies.limit.take();
+      // Rights may have changed while the message arrived.
+      caller = await authenticateCaller(running, dependencies);
+    }
+    running.request = request;
+    return await execute(running, { caller, handler, request }, dependencies);
+  } finally {
+    slot.release();
   }
-}
-
-async function finish(running: RunningCall, arriving: ArrivingCall, dependencies: Running): Promise<Reply> {
-  const request = await arriving.request;
-  running.request = request;
-  return dependencies.limit.run(async () => {
-    // Rights may have changed while the message arrived.
-    const current = { ...arriving.admitted, ...(await authenticateCaller(running, dependencies)) };
-    return execute(running, current, request, dependencies);
-  });
 }
 
 /** The facts of a call for its log line and its audit entry. */
@@ -138,40 +129,43 @@ interface RunningCall {
   request: Message | undefined;
 }
 
-/** A call whose request may be read. */
-interface AdmittedCall extends Caller {
+/** A call whose request is read. */
+interface ReadCall {
+  readonly caller: Caller;
   readonly handler: Handler;
+  readonly request: Message;
 }
 
-function authenticateCaller({ operation, metadata }: RunningCall, { authenticator, tracer = noTracer }: RunDependencies): Promise<Caller> {
-  return tracer.span(AUTHENTICATION, () => authenticate(operation.access, metadata.authorization, authenticator));
+/** @returns the caller at once if its token and its rights are known */
+function authenticateCaller({ operation, metadata }: RunningCall, dependencies: RunDependencies): Caller | Promise<Caller> {
+  const { authenticator, tracer = noTracer } = dependencies;
+  const { access } = operation;
+  if (!tracer.isActive) return authenticate(access, metadata.authorization, authenticator);
+  return tracer.span(AUTHENTICATION, async () => authenticate(access, metadata.authorization, authenticator));
 }
 
 const AUTHENTICATION = { name: "authentication" };
 const AUTHORIZATION = { name: "authorization" };
 
-async function admit(running: RunningCall, dependencies: RunDependencies): Promise<AdmittedCall> {
+/** @returns the handler of the operation, whose request may be read */
+function admit(running: RunningCall, caller: Caller, { unserved }: RunDependencies): Handler {
   const { operation, metadata } = running;
-  const caller = await authenticateCaller(running, dependencies);
   running.caller = caller;
   metadata.identify(caller.principal?.uid);
-  if (operation.handler === undefined) {
-    dependencies.unserved.report(operation.name, metadata);
-    throw unimplemented(operation.name);
-  }
-  return { ...caller, handler: operation.handler };
+  if (operation.handler !== undefined) return operation.handler;
+  unserved.report(operation.name, metadata);
+  throw unimplemented(operation.name);
 }
 
 async function execute(
   { operation, metadata }: RunningCall,
-  { principal, access, handler }: AdmittedCall,
-  request: Message,
+  { caller, handler, request }: ReadCall,
   dependencies: RunDependencies,
 ): Promise<Reply> {
   const { requiredTerms, clock, disk, rates, tracer = noTracer } = dependencies;
   const { reader } = dependencies.store;
+  const { principal, access } = caller;
   operation.validate(request);
-  const caller = { principal, access };
   if (tracer.isActive) await tracer.span(AUTHORIZATION, async () => authorize(operation, request, caller, reader));
   else {
     const asked = authorize(operation, request, caller, reader);
@@ -183,10 +177,10 @@ async function execute(
   }
   if (requiredTerms.length > 0) await assertTermsFor(operation, request, requiredTerms, reader);
   const call = { operation, metadata, principal, access, now: clock.now(), db: reader };
-  if (handler.kind === "read") return handler.handle(request, call);
+  if (handler.kind === "read") return await handler.handle(request, call);
   if (operation.grows) disk?.assertFor();
   const prepared = await handler.prepare?.(request, call);
-  return write(call, request, (writeCall) => handler.handle(request, writeCall, prepared), dependencies);
+  return await write(call, request, (writeCall) => handler.handle(request, writeCall, prepared), dependencies);
 }
 
 /** One transaction: the handler, then its event and its audit entry. An unchanged call appends none. */

@@ -52,9 +52,9 @@ export function standardMethods<S extends DescService, Desc extends DescMessage>
 }
 
 function standardGet<Desc extends DescMessage>(resource: Resource<Desc>, { show }: Reading) {
+  if (show === undefined) return read((request, call) => getBody(resource, uidOf(request), call.db));
   return read(async (request, call) => {
     const stored = await getBody(resource, uidOf(request), call.db);
-    if (show === undefined) return stored;
     const [text = stored.text] = await show([stored.text], call, "full");
     return new JsonText(resource.schema, text);
   });

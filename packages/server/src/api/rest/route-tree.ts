@@ -71,6 +71,7 @@ export function find<R>(node: Node<R>, search: Search, index: number): R | undef
 }
 
 function findLiteral<R>(node: Node<R>, search: Search, index: number, segment: string): R | undefined {
+  if (node.literals.size === 0) return undefined;
   const isAlias = index === VERSION_INDEX && segment === ALIAS;
   const child = node.literals.get(isAlias ? ALIASED : segment);
   const route = child === undefined ? undefined : find(child, search, index + 1);

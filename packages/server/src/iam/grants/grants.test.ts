@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { createFixture, type Fixture } from "../../../test/harness/exchange-fixture.ts";
 import { createReadHandle } from "../../db/handle.ts";
 import type { Store } from "../../db/store.ts";
-import { createGrants } from "./grants.ts";
+import { createGrants, type Session } from "./grants.ts";
 
 /** Grants over the fixture's database. Counts reads, and can hold their results back. */
 function createObserved(world: Fixture) {
@@ -38,6 +38,32 @@ test("rights are loaded once, and again after they change", async () => {
   s.grants.invalidate([s.identity]);
   assert.equal((await s.grants.load(s.identity)).access.capabilitiesAt(s.group), (1n << 130n) | 5n);
   assert.equal(s.state.reads, 2);
+});
+
+test("rights in memory are recalled without reading, until they change or may have changed", async () => {
+  await using s = await setUp();
+  const session = { uid: s.identity, scopes: undefined, capabilities: undefined } as Session;
+  assert.equal(s.grants.recallSession(session), undefined);
+  await s.world.bind(s.identity, s.group, 5n);
+  await s.grants.load(s.identity);
+  const { reads } = s.state;
+  assert.equal(s.grants.recallSession(session)?.access.capabilitiesAt(s.group), 5n);
+  assert.equal(s.grants.recallSession({ ...session, capabilities: 1n })?.access.capabilitiesAt(s.group), 1n);
+  assert.equal(s.state.reads, reads);
+  s.state.isCurrent = false;
+  assert.equal(s.grants.recallSession(session), undefined);
+  s.state.isCurrent = true;
+  s.grants.invalidate([s.identity]);
+  assert.equal(s.grants.recallSession(session), undefined);
+});
+
+test("rights of a pull token and of a session that can be ended are never recalled", async () => {
+  await using s = await setUp();
+  await s.grants.load(s.identity);
+  const session = { uid: s.identity } as Session;
+  assert.notEqual(s.grants.recallSession(session), undefined);
+  assert.equal(s.grants.recallSession({ ...session, pullTokenSecret: "secret" }), undefined);
+  assert.equal(s.grants.recallSession({ ...session, loginSession: "session" }), undefined);
 });
 
 test("a missing identity differs from one without rights", async () => {

@@ -59,6 +59,8 @@ export interface Grants {
    * A pull token is read each time and never cached, so that its revocation holds for the next request on every server.
    */
   loadSession(session: Session, db?: ReadDb): Promise<SessionRights>;
+  /** As `loadSession`, for a workload whose rights are in the cache. Undefined if anything has to be read. */
+  recallSession(session: Session): SessionRights | undefined;
   /**
    * Records that rights change. Call it in the transaction that changes bindings, roles, identities or a directory.
    * Takes effect with the commit on this server, and within a second on all others. Uids of organizations stand for
@@ -151,16 +153,30 @@ export function createGrants({ store, clock = systemClock, meter = noMeter, curr
     return { exists: standing.exists, registered: standing.registered, access: narrowed };
   }
 
+  function recallSession(session: Session): SessionRights | undefined {
+    if (mustBeRead(session) || !current()) return undefined;
+    const standing = cache.get(session.uid);
+    if (standing === undefined) return undefined;
+    const access = standing.access.narrowed(session.scopes, session.capabilities, session.within);
+    return { exists: standing.exists, registered: standing.registered, access };
+  }
+
   return {
     invalidate,
     load,
     loadSession,
+    recallSession,
     async recordChange(db, identityUids) {
       await appendAccessChange(db, identityUids);
       await voidRecoveryLinks(db, identityUids);
       db.afterCommit(() => invalidate(identityUids));
     },
   };
+}
+
+/** Whether the rights of a session depend on more than the bindings of its identity. */
+function mustBeRead({ uid, registered, session, pullTokenSecret, loginSession }: Session): boolean {
+  return isInRoot(uid) || (registered ?? session ?? pullTokenSecret ?? loginSession) !== undefined;
 }
 
 /**

@@ -55,6 +55,11 @@ export interface AccessTokens {
    * @throws UNAUTHENTICATED unless Holt signed the token for an accepted audience and the token has not expired
    */
   verify(token: string, audiences?: AudienceList): Promise<Principal>;
+  /**
+   * The principal of a token for the API that was verified before; undefined if it was not.
+   * @throws UNAUTHENTICATED if the token is no longer valid
+   */
+  recall(token: string): Principal | undefined;
 }
 
 export interface AccessTokensOptions {
@@ -106,6 +111,16 @@ export function createAccessTokens({ issuer, keys, clock, audiences: apiAudience
     if (token.length <= MAX_CACHED_TOKEN_LENGTH) verified.set(endOf(token), { token, principal });
     return principal;
   }
+  function assertValid(principal: Principal, token: string, audiences: AudienceList): Principal {
+    const seconds = clock.now().getTime() / 1000;
+    if (principal.expiry <= seconds) {
+      verified.delete(endOf(token));
+      throw invalidToken("expired");
+    }
+    if (principal.issuedAt - CLOCK_SKEW_SECONDS > seconds) throw invalidToken("not valid yet");
+    if (!principal.audience.some((audience) => audiences.has(audience))) throw invalidToken("issued for another audience");
+    return principal;
+  }
 
   return {
     issuer,
@@ -117,15 +132,11 @@ export function createAccessTokens({ issuer, keys, clock, audiences: apiAudience
       return { token, expiry: new Date(expiry * 1000) };
     },
     async verify(token, audiences = apiAudiences) {
-      const principal = findVerified(token) ?? (await verifyUncached(token));
-      const seconds = clock.now().getTime() / 1000;
-      if (principal.expiry <= seconds) {
-        verified.delete(endOf(token));
-        throw invalidToken("expired");
-      }
-      if (principal.issuedAt - CLOCK_SKEW_SECONDS > seconds) throw invalidToken("not valid yet");
-      if (!principal.audience.some((audience) => audiences.has(audience))) throw invalidToken("issued for another audience");
-      return principal;
+      return assertValid(findVerified(token) ?? (await verifyUncached(token)), token, audiences);
+    },
+    recall(token) {
+      const principal = findVerified(token);
+      return principal && assertValid(principal, token, apiAudiences);
     },
   };
 }

@@ -73,8 +73,12 @@ async function serve(exchange: ProtocolExchange, options: FeedsHandlerOptions): 
 async function callerOf({ request }: ProtocolExchange, isPublic: boolean, authenticator: Authenticator): Promise<Caller | undefined> {
   const { authorization } = request.headers;
   if (isPublic && authorization === undefined) return undefined;
-  const caller = authenticate(RULE, authorization, authenticator);
-  return isPublic ? caller.catch(() => undefined) : caller;
+  try {
+    return await authenticate(RULE, authorization, authenticator);
+  } catch (error) {
+    if (isPublic) return undefined;
+    throw error;
+  }
 }
 
 function answer(exchange: FeedExchange, path: FeedPath, { feeds, baseUrl }: FeedsHandlerOptions): Promise<void> {
