@@ -57,13 +57,15 @@ test("rights in memory are recalled without reading, until they change or may ha
   assert.equal(s.grants.recallSession(session), undefined);
 });
 
-test("rights of a pull token and of a session that can be ended are never recalled", async () => {
+test("rights of a pull token, of a sign-in and of another registration are never recalled", async () => {
   await using s = await setUp();
   await s.grants.load(s.identity);
   const session = { uid: s.identity } as Session;
   assert.notEqual(s.grants.recallSession(session), undefined);
   assert.equal(s.grants.recallSession({ ...session, pullTokenSecret: "secret" }), undefined);
   assert.equal(s.grants.recallSession({ ...session, loginSession: "session" }), undefined);
+  assert.equal(s.grants.recallSession({ ...session, auth: {} as Session["auth"] }), undefined);
+  assert.equal(s.grants.recallSession({ ...session, registered: "another registration" }), undefined);
 });
 
 test("a missing identity differs from one without rights", async () => {

@@ -59,7 +59,7 @@ export interface Grants {
    * A pull token is read each time and never cached, so that its revocation holds for the next request on every server.
    */
   loadSession(session: Session, db?: ReadDb): Promise<SessionRights>;
-  /** As `loadSession`, for a workload whose rights are in the cache. Undefined if anything has to be read. */
+  /** As `loadSession`, for an identity whose rights are in the cache. Undefined if anything else has to be read. */
   recallSession(session: Session): SessionRights | undefined;
   /**
    * Records that rights change. Call it in the transaction that changes bindings, roles, identities or a directory.
@@ -156,7 +156,7 @@ export function createGrants({ store, clock = systemClock, meter = noMeter, curr
   function recallSession(session: Session): SessionRights | undefined {
     if (mustBeRead(session) || !current()) return undefined;
     const standing = cache.get(session.uid);
-    if (standing === undefined) return undefined;
+    if (standing === undefined || (session.registered !== undefined && session.registered !== standing.registered)) return undefined;
     const access = standing.access.narrowed(session.scopes, session.capabilities, session.within);
     return { exists: standing.exists, registered: standing.registered, access };
   }
@@ -174,9 +174,9 @@ export function createGrants({ store, clock = systemClock, meter = noMeter, curr
   };
 }
 
-/** Whether the rights of a session depend on more than the bindings of its identity. */
-function mustBeRead({ uid, registered, session, pullTokenSecret, loginSession }: Session): boolean {
-  return isInRoot(uid) || (registered ?? session ?? pullTokenSecret ?? loginSession) !== undefined;
+/** Whether the rights of a session depend on more than those of its identity: its own state, a provider, or the policies of organizations. */
+function mustBeRead({ session, pullTokenSecret, loginSession, auth }: Session): boolean {
+  return session !== undefined || pullTokenSecret !== undefined || loginSession !== undefined || auth !== undefined;
 }
 
 /**
