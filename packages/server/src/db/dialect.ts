@@ -100,6 +100,8 @@ export interface Dialect {
   jsonOf(values: readonly RawBuilder<unknown>[]): RawBuilder<string>;
   /** The values of all rows as the text of a JSON array, an aggregate; null for no rows on PostgreSQL. */
   jsonOfAll(value: RawBuilder<unknown>): RawBuilder<string | null>;
+  /** Whether the bytes contain these others, at any position. */
+  containsBytes(bytes: RawBuilder<unknown>, part: unknown): RawBuilder<boolean>;
   /** The bytes of a text as UTF-8, whatever the encoding of the database. */
   utf8Bytes(text: RawBuilder<unknown>): RawBuilder<number>;
   /** A JSON text as the left operand of `->` and `->>`. */
@@ -170,9 +172,10 @@ export const sqliteDialect: Dialect = {
   // A child's uid has one more segment: a slash and 16 digits.
   isChildOf: (uid) => sql`length(uid) = ${computed(uid, (parent) => parent.length + 17)}`,
   valuesOf: (list) => sql`json_each(${computed(list, jsonWithoutNul)})`,
-  rowsOf: (list, columns) => sql`(select ${fieldsOf(columns)} from json_each(${jsonWithoutNul(list)}))`,
+  rowsOf: (list, columns) => sql`(select ${fieldsOf(columns)} from json_each(${computed(list, jsonWithoutNul)}))`,
   jsonOf: (values) => sql`json_array(${sql.join(values)})`,
   jsonOfAll: (value) => sql`json_group_array(${value})`,
+  containsBytes: (bytes, part) => sql`instr(${bytes}, ${part}) > 0`,
   utf8Bytes: (text) => sql`octet_length(${text})`,
   asJson: (text) => text,
   isInProcess: true,
@@ -237,9 +240,11 @@ export const postgresDialect: Dialect = {
   isLike: (text, pattern) => sql`${text} ilike ${pattern} escape '\\'`,
   isChildOf: (uid) => sql`parent = ${uid}`,
   valuesOf: (list) => sql`(select u.value collate "C" as value from unnest(${list}::text[]) as u(value))`,
-  rowsOf: (list, columns) => sql`(select * from json_to_recordset(${jsonWithoutNul(list)}::json) as t(${definitionsOf(columns)}))`,
+  rowsOf: (list, columns) =>
+    sql`(select * from json_to_recordset(${computed(list, jsonWithoutNul)}::json) as t(${definitionsOf(columns)}))`,
   jsonOf: (values) => sql`json_build_array(${sql.join(values)})::text`,
   jsonOfAll: (value) => sql`json_agg(${value})::text`,
+  containsBytes: (bytes, part) => sql`position(${part} in ${bytes}) > 0`,
   utf8Bytes: (text) => sql`octet_length(convert_to(${text}, 'UTF8'))`,
   asJson: (text) => sql`(${text})::json`,
   isInProcess: false,

@@ -1,7 +1,9 @@
-/** Bounds a list by the times of its filter and the page before: first the numbers of entries, then the entries of blocks at the edges. */
-import type { RawBuilder } from "kysely";
+/** Bounds a list by the times of its filter and by the page before. */
+import { sql } from "kysely";
+import { ROW } from "../../db/lookup.ts";
+import { prepareEach, type SlotOf } from "../../db/prepared.ts";
 import type { ReadDb } from "../../db/store.ts";
-import { type BlockHead, blockAt, numbersOf } from "../chain/block.ts";
+import { type BlockHead, blockAt } from "../chain/block.ts";
 import type { PageEnd } from "./page-end.ts";
 
 export interface CandidateRange {
@@ -13,106 +15,78 @@ export interface CandidateRange {
   readonly isDescending: boolean;
 }
 
-/** A block of the chain. */
-export interface Block extends BlockHead {
-  readonly last_time: string;
-}
-
-/** First and last number of the entries that the list may have. */
-export interface Numbers {
+/** The part of a chain that the entries of a list are in. */
+export interface ChainPart {
+  /** First and last number of the entries. */
   readonly first: number;
   readonly last: number;
+  /** Ids of the first and the last block. Blocks have ids in the order of their chain, so the numbers bound the ids too. */
+  readonly low: number;
+  readonly high: number;
+  /** Number of the first entry of the first block. */
+  readonly begin: number;
   /** The entries from this number on are not before `since`. */
   readonly inner: number;
 }
 
+const END = Number.MAX_SAFE_INTEGER;
+const ALL: ChainPart = { first: 1, last: END, low: 0, high: END, begin: 1, inner: 1 };
+
 /** Entries are nearly in the order of their times. This bound allows for clocks that differ and for long calls. */
 const SLACK_MS = 5 * 60_000;
 
-/** Blocks around the times bound the numbers. */
-export async function readNumbers(db: ReadDb, { organization, since, until, after, isDescending }: CandidateRange): Promise<Numbers> {
-  let [first, last, inner] = [1, Number.MAX_SAFE_INTEGER, 1];
-  const blocks = db.selectFrom("audit_block").select(["first_number", "count"]).where("org_uid", "=", organization).limit(1);
-  if (since !== undefined) {
-    const before = await blocks.where("last_time", "<", shift(since, -SLACK_MS)).orderBy("last_time", "desc").executeTakeFirst();
-    if (before !== undefined) first = Number(before.first_number) + before.count;
-    const inside = await blocks.where("last_time", ">=", shift(since, SLACK_MS)).orderBy("last_time").executeTakeFirst();
-    inner = inside === undefined ? last : Number(inside.first_number) + inside.count;
-  }
-  if (until !== undefined) {
-    const behind = await blocks.where("last_time", ">=", shift(until, SLACK_MS)).orderBy("last_time").executeTakeFirst();
-    if (behind !== undefined) last = Number(behind.first_number) + behind.count - 1;
-  }
-  if (after !== undefined && "number" in after) {
-    if (isDescending) last = Math.min(last, after.number - 1);
-    else first = Math.max(first, after.number + 1);
-  }
-  return { first, last, inner };
+/** Without times, the first page needs no statement. */
+export async function readPart(db: ReadDb, range: CandidateRange): Promise<ChainPart> {
+  const parts = await Promise.all([partSince(db, range), partUntil(db, range), partAfter(db, range)]);
+  return {
+    first: Math.max(...parts.map(({ first = ALL.first }) => first)),
+    last: Math.min(...parts.map(({ last = ALL.last }) => last)),
+    low: Math.max(...parts.map(({ low = ALL.low }) => low)),
+    high: Math.min(...parts.map(({ high = ALL.high }) => high)),
+    begin: Math.max(...parts.map(({ begin = ALL.begin }) => begin)),
+    inner: Math.max(...parts.map(({ inner = ALL.inner }) => inner)),
+  };
 }
 
-/** The first and the last block of the entries. Blocks have ids in the order of their chain, so they bound the ids too. */
-export interface ChainPart {
-  readonly first: BlockHead;
-  readonly last: BlockHead;
+const blockByTime = prepareEach(
+  (edge: "before" | "from") => (db, slot: SlotOf<{ organization: string; time: string }>) =>
+    sql<BlockHead>`select id, first_number, count from audit_block
+      where org_uid = ${slot("organization")} and last_time ${sql.raw(edge === "before" ? "<" : ">=")} ${slot("time")}
+      order by last_time ${sql.raw(edge === "before" ? "desc" : "asc")} limit 1`.compile(db),
+  (edge) => edge,
+  { capacity: 2, weight: ROW },
+);
+
+async function partSince(db: ReadDb, { organization, since }: CandidateRange): Promise<Partial<ChainPart>> {
+  if (since === undefined) return {};
+  const [before, inside] = await Promise.all([
+    blockByTime("before").first(db, { organization, time: shift(since, -SLACK_MS) }),
+    blockByTime("from").first(db, { organization, time: shift(since, SLACK_MS) }),
+  ]);
+  const inner = inside === undefined ? END : lastOf(inside) + 1;
+  if (before === undefined) return { inner };
+  const first = lastOf(before) + 1;
+  return { first, begin: first, low: Number(before.id) + 1, inner };
 }
 
-/** @returns undefined if the chain has no such block */
-export async function readPart(
-  db: ReadDb,
-  { organization, after, isDescending }: Pick<CandidateRange, "organization" | "after" | "isDescending">,
-  { first, last }: Pick<Numbers, "first" | "last">,
-): Promise<ChainPart | undefined> {
-  const end = await blockAt(db, organization, last);
-  if (end === undefined) return undefined;
-  const begin = first === 1 ? undefined : await blockAt(db, organization, first);
-  const part = { first: begin === undefined ? { id: 0, first_number: 1, count: 0 } : numeric(begin), last: numeric(end) };
-  if (after === undefined || "number" in after) return part;
-  const { block } = after;
-  if (isDescending) return { ...part, last: { ...part.last, id: Math.min(part.last.id, block - 1) } };
-  return { ...part, first: { ...part.first, id: Math.max(part.first.id, block + 1) } };
+async function partUntil(db: ReadDb, { organization, until }: CandidateRange): Promise<Partial<ChainPart>> {
+  if (until === undefined) return {};
+  const behind = await blockByTime("from").first(db, { organization, time: shift(until, SLACK_MS) });
+  return behind === undefined ? {} : { last: lastOf(behind), high: Number(behind.id) };
 }
 
-function numeric({ id, first_number, count }: BlockHead): BlockHead {
-  return { id: Number(id), first_number: Number(first_number), count };
+async function partAfter(db: ReadDb, { organization, after, isDescending }: CandidateRange): Promise<Partial<ChainPart>> {
+  if (after === undefined) return {};
+  if ("block" in after) return isDescending ? { high: after.block - 1 } : { low: after.block + 1 };
+  const number = isDescending ? after.number - 1 : after.number + 1;
+  const { id, first_number } = (await blockAt(db, organization, number)) ?? { id: 0, first_number: 1 };
+  return isDescending ? { last: number, high: Number(id) } : { first: number, low: Number(id), begin: Number(first_number) };
+}
+
+function lastOf({ first_number, count }: BlockHead): number {
+  return Number(first_number) + count - 1;
 }
 
 function shift(time: string, ms: number): string {
   return new Date(Date.parse(time) + ms).toISOString();
-}
-
-/** A block and its number of entries. */
-export type SizedBlock = Pick<BlockHead, "id" | "count">;
-
-/** A table of the ids, for `from`. */
-export function idRows({ dialect }: ReadDb, blocks: readonly Pick<BlockHead, "id">[]): RawBuilder<{ id: number }> {
-  return dialect.rowsOf(
-    blocks.map(({ id }) => ({ id })),
-    { id: "bigint" },
-  );
-}
-
-/** The lowest and the highest id. PostgreSQL does not know how many ids a table of them has, and would read all blocks. */
-export function spanOf(blocks: readonly Pick<BlockHead, "id">[]): { low: number; high: number } {
-  const ids = blocks.map(({ id }) => id);
-  return { low: Math.min(...ids), high: Math.max(...ids) };
-}
-
-/** The entries of blocks at the edges that are within the times, by block. Blocks that are not in the result may be inside. */
-export async function indexesWithin(
-  db: ReadDb,
-  blocks: readonly Block[],
-  { since, until }: Pick<CandidateRange, "since" | "until">,
-  { inner }: Pick<Numbers, "inner">,
-): Promise<Map<number, ReadonlySet<number>>> {
-  const edges = blocks.filter(
-    ({ first_number, last_time }) => (since !== undefined && first_number < inner) || (until !== undefined && last_time >= until),
-  );
-  if (edges.length === 0) return new Map();
-  const among = db.selectFrom(idRows(db, edges).as("r")).select("r.id");
-  const rows = await db.selectFrom("audit_block").select(["id", "times"]).where("id", "in", among).execute();
-  // The content of an entry decides about fractions of a millisecond.
-  const from = since === undefined ? 0 : Date.parse(since);
-  const to = until === undefined ? Number.MAX_SAFE_INTEGER : Date.parse(until);
-  const within = (times: Uint8Array) => new Set(numbersOf(times).flatMap((time, index) => (time >= from && time <= to ? [index] : [])));
-  return new Map(rows.flatMap(({ id, times }) => (times === null ? [] : [[Number(id), within(times)] as const])));
 }

@@ -1,21 +1,27 @@
 /** Finds where the entries of a list may be: walks the blocks of a chain, or the postings of a condition, in the order of the list. */
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { sql } from "kysely";
+import { PAGE } from "../../db/lookup.ts";
+import { prepareEach, type SlotOf } from "../../db/prepared.ts";
 import type { ReadDb } from "../../db/store.ts";
 import type { Location } from "../chain/block.ts";
-import {
-  type Block,
-  type CandidateRange,
-  type ChainPart,
-  idRows,
-  indexesWithin,
-  type Numbers,
-  readNumbers,
-  readPart,
-  spanOf,
-} from "./bounds.ts";
+import { lastIndexedBlock } from "../chain/segment-index.ts";
+import { type Block, indexesWithin, readHeads } from "./blocks.ts";
+import { type CandidateRange, type ChainPart, readPart } from "./bounds.ts";
 import type { PageEnd } from "./page-end.ts";
-import { type Plan, planConditions } from "./plan.ts";
-import { among, type Condition, type Posting, postingsIn, readPostings, unionOf } from "./postings.ts";
+import { planConditions, type Sampled } from "./plan.ts";
+import {
+  addIndexed,
+  among,
+  type BlockRange,
+  type Condition,
+  type FoundPostings,
+  type Posting,
+  postingsIn,
+  postingsOfTerm,
+  type Search,
+  unionOf,
+} from "./postings.ts";
 
 export interface Batch {
   readonly locations: readonly Location[];
@@ -23,8 +29,8 @@ export interface Batch {
   readonly blocks: number;
   /** Work of finding these blocks, as in `FoundPostings`. */
   readonly cost: number;
-  /** Everything up to here is in this batch and those before it. */
-  readonly end: PageEnd;
+  /** Everything up to here is in this batch and those before it; undefined if nothing follows, or more batches of these blocks. */
+  readonly end: PageEnd | undefined;
 }
 
 /** Enough for a page of a value that one entry in a thousand has, in blocks of two thousand entries. Blocks may have fewer. */
@@ -40,25 +46,29 @@ interface Candidate extends Block {
 interface Step {
   readonly candidates: readonly Candidate[];
   readonly cost: number;
-  readonly end: PageEnd;
+  /** Undefined after the last step. */
+  readonly end: PageEnd | undefined;
 }
 
 /** @param conditions an entry meets all of them */
 export async function* candidateBatches(db: ReadDb, conditions: readonly Condition[], range: CandidateRange): AsyncGenerator<Batch> {
-  const { isDescending } = range;
-  const numbers = await readNumbers(db, range);
-  const part = await readPart(db, range, numbers);
-  if (part === undefined) return;
-  const plan = await planConditions(db, conditions, range, part);
-  const steps = plan.primary === undefined ? walkBlocks(db, range, part) : walkPostings(db, plan.primary, range, part);
+  const { organization, isDescending } = range;
+  const part = await readPart(db, range);
+  const blocks = { low: part.low, high: part.high, isDescending };
+  const [{ primary, others }, indexed] = await Promise.all([
+    planConditions({ db, organization }, conditions, blocks, FIRST_BLOCKS),
+    conditions.some((condition) => condition.indexed !== undefined) ? lastIndexedBlock(db) : 0,
+  ]);
+  const search = { db, organization, indexed };
+  const steps = primary === undefined ? walkBlocks(search, part, isDescending) : walkPostings(search, primary, blocks);
   for await (const { candidates, cost, end } of steps) {
-    const locationsIn = await createNarrowing(db, candidates, plan, range, numbers);
+    const locationsIn = await createNarrowing(search, candidates, others, { ...range, ...part });
     let locations: Location[] = [];
     for (const candidate of candidates) {
       for (const index of locationsIn(candidate)) locations.push({ block: candidate.id, index });
       if (locations.length < LOCATIONS_PER_BATCH) continue;
       // One block may be more than a page needs.
-      yield { locations, blocks: 0, cost: 0, end: endOf(candidate, isDescending) };
+      yield { locations, blocks: 0, cost: 0, end: undefined };
       locations = [];
     }
     yield { locations, blocks: candidates.length, cost, end };
@@ -74,93 +84,76 @@ function* batchSizes(): Generator<number, never> {
   for (let size = FIRST_BLOCKS; ; size = Math.min(size * 4, MAX_BLOCKS_PER_BATCH)) yield size;
 }
 
-async function* walkBlocks(
-  db: ReadDb,
-  { organization, isDescending }: CandidateRange,
-  { first, last: end }: ChainPart,
-): AsyncGenerator<Step> {
-  let [from, to] = [first.first_number, end.first_number];
-  for (const size of batchSizes()) {
-    const rows = await db
-      .selectFrom("audit_block")
-      .select(["id", "first_number", "count", "last_time"])
-      .where("org_uid", "=", organization)
-      .where("first_number", ">=", from)
-      .where("first_number", "<=", to)
-      .orderBy("first_number", isDescending ? "desc" : "asc")
-      .limit(size)
-      .execute();
-    const candidates = rows.map((row) => ({ ...numeric(row), postings: undefined }));
+const blocksByNumber = prepareEach(
+  (order: "asc" | "desc") => (db, slot: SlotOf<{ organization: string; from: number; to: number; limit: number }>) =>
+    sql<Block>`select id, first_number, count, last_time from audit_block
+      where org_uid = ${slot("organization")} and first_number >= ${slot("from")} and first_number <= ${slot("to")}
+      order by first_number ${sql.raw(order)} limit ${slot("limit")}`.compile(db),
+  (order) => order,
+  { capacity: 2, weight: PAGE },
+);
+
+async function* walkBlocks({ db, organization }: Search, { begin, last: end }: ChainPart, isDescending: boolean): AsyncGenerator<Step> {
+  let [from, to] = [begin, end];
+  for (const limit of batchSizes()) {
+    const rows = await blocksByNumber(isDescending ? "desc" : "asc").rows(db, { organization, from, to, limit });
+    const candidates = rows.map((row) => ({ ...row, id: Number(row.id), first_number: Number(row.first_number), postings: undefined }));
     const last = candidates.at(-1);
     if (last === undefined) return;
-    yield { candidates, cost: 0, end: endOf(last, isDescending) };
-    if (candidates.length < size) return;
+    const isLast = candidates.length < limit;
+    yield { candidates, cost: 0, end: isLast ? undefined : endOf(last, isDescending) };
+    if (isLast) return;
     if (isDescending) to = last.first_number - 1;
     else from = last.first_number + last.count;
   }
 }
 
-async function* walkPostings(
-  db: ReadDb,
-  condition: Condition,
-  { organization, isDescending }: CandidateRange,
-  { first, last }: ChainPart,
-): AsyncGenerator<Step> {
-  let [low, high] = [first.id, last.id];
-  for (const size of batchSizes()) {
-    if (low > high) return;
-    const { postings, horizon, cost } = await readPostings(db, condition, organization, { low, high, isDescending }, size);
-    const candidates = await candidatesOf(db, organization, postings, isDescending);
+async function* walkPostings(search: Search, { condition, sample }: Sampled, range: BlockRange): AsyncGenerator<Step> {
+  const { isDescending } = range;
+  let rest = range;
+  let known: FoundPostings | undefined = sample;
+  for (const limit of batchSizes()) {
+    if (rest.low > rest.high) return;
+    const ofTerm: FoundPostings = known ?? (await postingsOfTerm(search, condition, rest, limit));
+    known = undefined;
+    const { postings, horizon, cost } = await addIndexed(search, condition, rest, ofTerm, limit);
+    const candidates = await candidatesOf(search, postings, isDescending);
     // A step without candidates counts too: the terms of other chains, and blocks without an index, have none for long.
-    yield { candidates, cost, end: { block: horizon ?? (isDescending ? low : high) } };
+    yield { candidates, cost, end: horizon === undefined ? undefined : { block: horizon } };
     if (horizon === undefined) return;
     // SQLite answers within the turn.
     await nextTurn();
-    if (isDescending) high = horizon - 1;
-    else low = horizon + 1;
+    rest = isDescending ? { ...rest, high: horizon - 1 } : { ...rest, low: horizon + 1 };
   }
 }
 
 /** The blocks of the chain among those of the postings, in the order of the list. */
-async function candidatesOf(db: ReadDb, organization: string, postings: readonly Posting[], isDescending: boolean): Promise<Candidate[]> {
-  if (postings.length === 0) return [];
+async function candidatesOf({ db, organization }: Search, postings: readonly Posting[], isDescending: boolean): Promise<Candidate[]> {
   const byBlock = Map.groupBy(postings, ({ block }) => block);
-  const blocks = [...byBlock.keys()].map((id) => ({ id }));
-  const { low, high } = spanOf(blocks);
-  const rows = await db
-    .selectFrom("audit_block")
-    .select(["id", "first_number", "count", "last_time"])
-    .where("id", ">=", low)
-    .where("id", "<=", high)
-    .where("id", "in", db.selectFrom(idRows(db, blocks).as("r")).select("r.id"))
-    .where(db.dialect.unindexed("org_uid"), "=", organization)
-    .orderBy("id", isDescending ? "desc" : "asc")
-    .execute();
-  return rows.map((row) => {
-    const block = numeric(row);
-    return { ...block, postings: byBlock.get(block.id) };
-  });
-}
-
-function numeric({ id, first_number, count, last_time }: Block): Block {
-  return { id: Number(id), first_number: Number(first_number), count, last_time };
+  const known = new Map(postings.flatMap(({ block, head }) => (head === undefined ? [] : [[block, head] as const])));
+  const unknown = [...byBlock.keys()].filter((id) => !known.has(id)).map((id) => ({ id }));
+  const blocks = [...known.values(), ...(await readHeads(db, organization, unknown))].filter((block) => block !== null);
+  return blocks
+    .map((block) => ({ ...block, postings: byBlock.get(block.id) }))
+    .toSorted((a, b) => (isDescending ? b.id - a.id : a.id - b.id));
 }
 
 /** Reads what the other conditions and the times say about these blocks. @returns the indexes of a candidate, in the order of the list */
 async function createNarrowing(
-  db: ReadDb,
+  search: Search,
   candidates: readonly Candidate[],
-  { others }: Plan,
-  range: CandidateRange,
-  numbers: Numbers,
+  others: readonly Condition[],
+  range: CandidateRange & ChainPart,
 ): Promise<(candidate: Candidate) => readonly number[]> {
-  const postings = await Promise.all(others.map((condition) => postingsIn(db, condition, range.organization, candidates)));
-  const within = await indexesWithin(db, candidates, range, numbers);
+  const [within, ...postings] = await Promise.all([
+    indexesWithin(search.db, candidates, range),
+    ...others.map((condition) => postingsIn(search, condition, candidates)),
+  ]);
   return ({ id, count, first_number, postings: own }) => {
     const found = postings.map((byBlock) => byBlock.get(id));
     if (found.includes(undefined)) return [];
-    const from = Math.max(0, numbers.first - first_number);
-    const to = Math.min(count - 1, numbers.last - first_number);
+    const from = Math.max(0, range.first - first_number);
+    const to = Math.min(count - 1, range.last - first_number);
     const all = own === undefined ? undefined : unionOf(own, count).filter((index) => index >= from && index <= to);
     let indexes = all ?? Array.from({ length: Math.max(0, to - from + 1) }, (_, at) => from + at);
     const inside = within.get(id);

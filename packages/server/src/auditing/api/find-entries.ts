@@ -7,7 +7,6 @@ import { keyOf, type Property, prefixesOf, REFUSED, requestTerm, targetTerm, ter
 import { type Batch, candidateBatches } from "./candidates.ts";
 import type { PageEnd } from "./page-end.ts";
 import type { Condition } from "./postings.ts";
-import type { IndexedTerm } from "./segment-search.ts";
 
 export interface EntryFilter {
   /** The chain. */
@@ -62,7 +61,8 @@ export async function findEntries(db: ReadDb, filter: EntryFilter, window: Windo
     if (end !== undefined) return { entries: found, next: { number: end } };
     scanned.blocks += batch.blocks;
     scanned.searched += batch.cost;
-    if (scanned.blocks >= MAX_BLOCKS || scanned.searched >= MAX_SEARCH_COST) return { entries: found, next: batch.end };
+    const isEnough = scanned.blocks >= MAX_BLOCKS || scanned.searched >= MAX_SEARCH_COST;
+    if (isEnough && batch.end !== undefined) return { entries: found, next: batch.end };
   }
   return { entries: found, next: undefined };
 }
@@ -105,15 +105,16 @@ function readSize(needed: number, found: number, scanned: number): number {
 function conditionsOf(filter: EntryFilter): Condition[] {
   const { organization, target, actor, action, outcome, refused, remoteAddress, requestId, below } = filter;
   const conditions: Condition[] = [];
-  const add = (property: Property, value: string, indexed: readonly IndexedTerm[] = []) =>
-    void conditions.push({ terms: [termOf(organization, keyOf(property, value))], indexed });
-  if (requestId !== "") conditions.push({ terms: [], indexed: [{ column: "requests", term: requestTerm(requestId) }] });
-  if (target !== "") conditions.push({ terms: [], indexed: [{ column: "targets", term: targetTerm(target) }] });
+  const add = (property: Property, value: string, indexed: Pick<Condition, "indexed"> = {}) =>
+    void conditions.push({ term: termOf(organization, keyOf(property, value)), ...indexed });
+  const ofTarget = (uid: string): Condition => ({ indexed: { column: "targets", term: targetTerm(uid) } });
+  if (requestId !== "") conditions.push({ indexed: { column: "requests", term: requestTerm(requestId) } });
+  if (target !== "") conditions.push(ofTarget(target));
   if (actor !== "") add("actor", actor);
   if (outcome !== "" && outcome !== "OK") add("outcome", outcome);
   else if (refused) add("outcome", REFUSED);
   if (remoteAddress !== "") add("address", remoteAddress);
-  if (below !== undefined) add("below", below, [{ column: "targets", term: targetTerm(below) }]);
+  if (below !== undefined) add("below", below, ofTarget(below));
   const prefix = action.endsWith("*") ? prefixesOf(action.slice(0, -1)).at(-1) : undefined;
   if (prefix !== undefined) add("action-prefix", prefix);
   else if (action !== "" && !action.endsWith("*")) add("action", action);

@@ -1,13 +1,17 @@
 /** Reads the postings of a condition: which entries of which blocks meet it. They are parsed only where a page needs them. */
+import { sql } from "kysely";
+import { PAGE } from "../../db/lookup.ts";
+import { prepare, prepareEach, type SlotOf } from "../../db/prepared.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { indexesOfText, membershipOfText } from "../chain/posting-text.ts";
-import { idRows, type SizedBlock, spanOf } from "./bounds.ts";
-import { findIndexed, type IndexedTerm, indexedIn } from "./segment-search.ts";
+import { type Block, type BlockIds, idsOf, isInChain, type SizedBlock, wantedBlocks } from "./blocks.ts";
+import { findIndexed, indexedIn } from "./segment-search.ts";
+import type { IndexedTerm } from "./tail-scan.ts";
 
-/** An entry meets a condition if it has one of the terms, either of a posting or of the index of targets and requests. */
+/** An entry meets a condition if it has one of the terms: that of a posting, or that of the index of targets and requests. */
 export interface Condition {
-  readonly terms: readonly number[];
-  readonly indexed: readonly IndexedTerm[];
+  readonly term?: number;
+  readonly indexed?: IndexedTerm;
 }
 
 export interface BlockRange {
@@ -16,10 +20,20 @@ export interface BlockRange {
   readonly isDescending: boolean;
 }
 
+/** What the searches of one page share. */
+export interface Search {
+  readonly db: ReadDb;
+  readonly organization: string;
+  /** Id of the last block that a segment of the index had when the page began. */
+  readonly indexed: number;
+}
+
 /** Entries of a block: their indexes, as numbers or as the text of `audit_posting`. */
 export interface Posting {
   readonly block: number;
   readonly entries: string | readonly number[];
+  /** Null if the chain does not have the block; absent if nothing has read it yet. */
+  readonly head?: Block | null;
 }
 
 export interface FoundPostings {
@@ -30,75 +44,96 @@ export interface FoundPostings {
   readonly cost: number;
 }
 
+const NONE: FoundPostings = { postings: [], horizon: undefined, cost: 0 };
+
 /**
- * Several sources end at different blocks: only what all of them have looked at counts.
+ * Both sources end at different blocks: only what both have looked at counts. The index comes last, because it may look at all segments
+ * for a few entries.
+ * @param ofTerm the postings of the term
  * @param limit blocks that are enough
  */
-export async function readPostings(
-  db: ReadDb,
-  { terms, indexed }: Condition,
-  organization: string,
+export async function addIndexed(
+  search: Search,
+  { indexed }: Condition,
   range: BlockRange,
+  ofTerm: FoundPostings,
   limit: number,
 ): Promise<FoundPostings> {
-  let rest = range;
-  let horizon: number | undefined;
-  let cost = 0;
-  const found: Posting[] = [];
-  const searches = [
-    ...terms.map((term) => (part: BlockRange) => findTerm(db, term, part, limit)),
-    // Last, because they may look at all segments for a few entries.
-    ...indexed.map((wanted) => (part: BlockRange) => findIndexed(db, wanted, organization, part, limit)),
-  ];
-  for (const search of searches) {
-    const { postings, horizon: reached, cost: added } = await search(rest);
-    found.push(...postings);
-    cost += added;
-    if (reached === undefined) continue;
-    horizon = reached;
-    rest = range.isDescending ? { ...rest, low: reached } : { ...rest, high: reached };
-  }
-  return { postings: found.filter(({ block }) => block >= rest.low && block <= rest.high), horizon, cost };
+  if (indexed === undefined) return ofTerm;
+  const found = await findIndexed(search, indexed, upTo(range, ofTerm.horizon), limit);
+  const horizon = found.horizon ?? ofTerm.horizon;
+  const { low, high } = upTo(range, horizon);
+  const postings = [...ofTerm.postings, ...found.postings].filter(({ block }) => block >= low && block <= high);
+  return { postings, horizon, cost: ofTerm.cost + found.cost };
 }
 
-async function findTerm(db: ReadDb, term: number, { low, high, isDescending }: BlockRange, limit: number): Promise<FoundPostings> {
-  const rows = await db
-    .selectFrom("audit_posting")
-    .select(["block", "entries"])
-    .where("term", "=", term)
-    .where("block", ">=", low)
-    .where("block", "<=", high)
-    .orderBy("block", isDescending ? "desc" : "asc")
-    .limit(limit)
-    .execute();
-  const postings = rows.map(({ block, entries }) => ({ block: Number(block), entries }));
+function upTo(range: BlockRange, horizon: number | undefined): BlockRange {
+  if (horizon === undefined) return range;
+  return range.isDescending ? { ...range, low: horizon } : { ...range, high: horizon };
+}
+
+interface TermValues {
+  readonly organization: string;
+  readonly term: number;
+  readonly low: number;
+  readonly high: number;
+  readonly limit: number;
+}
+
+interface TermRow {
+  readonly block: number;
+  readonly entries: string;
+  readonly head: string | null;
+}
+
+const postingsByTerm = prepareEach(
+  (order: "asc" | "desc") => (db, slot: SlotOf<TermValues>) => {
+    const head = db.dialect.jsonOf([sql`b.first_number`, sql`b.count`, sql`b.last_time`]);
+    return sql<TermRow>`select p.block, p.entries,
+      (select ${head} from audit_block as b where b.id = p.block and ${isInChain(db.dialect, slot("organization"))}) as head
+      from audit_posting as p where p.term = ${slot("term")} and p.block >= ${slot("low")} and p.block <= ${slot("high")}
+      order by p.block ${sql.raw(order)} limit ${slot("limit")}`.compile(db);
+  },
+  (order) => order,
+  { capacity: 2, weight: PAGE },
+);
+
+/** The first postings of the condition's term, with the blocks that they are of. */
+export async function postingsOfTerm(
+  { db, organization }: Pick<Search, "db" | "organization">,
+  { term }: Condition,
+  { low, high, isDescending }: BlockRange,
+  limit: number,
+): Promise<FoundPostings> {
+  if (term === undefined) return NONE;
+  const rows = await postingsByTerm(isDescending ? "desc" : "asc").rows(db, { organization, term, low, high, limit });
+  const postings = rows.map(({ block, entries, head }) => ({ block: Number(block), entries, head: headFrom(Number(block), head) }));
   return { postings, horizon: rows.length === limit ? postings.at(-1)?.block : undefined, cost: rows.length };
 }
 
+function headFrom(id: number, text: string | null): Block | null {
+  if (text === null) return null;
+  const [first_number, count, last_time] = JSON.parse(text) as [number, number, string];
+  return { id, first_number, count, last_time };
+}
+
+const postingsByBlock = prepare(
+  (db, slot: SlotOf<{ term: number; ids: BlockIds }>) => {
+    const condition = sql<boolean>`p.term = ${slot("term")} and p.block = r.id`;
+    const wanted = wantedBlocks(db.dialect, slot("ids"));
+    return sql<Posting>`${db.dialect.lookUp(sql`p.block, p.entries`, wanted, sql`audit_posting as p`, condition)}`.compile(db);
+  },
+  { weight: PAGE },
+);
+
 /** The postings of some blocks, by block. */
-export async function postingsIn(
-  db: ReadDb,
-  { terms, indexed }: Condition,
-  organization: string,
-  blocks: readonly SizedBlock[],
-): Promise<Map<number, Posting[]>> {
-  if (blocks.length === 0) return new Map();
-  const { low, high } = spanOf(blocks);
-  const found: Posting[] = [];
-  const ids = idRows(db, blocks);
-  for (const term of terms) {
-    const among = db.selectFrom(ids.as("r")).select("r.id");
-    const query = db
-      .selectFrom("audit_posting")
-      .select(["block", "entries"])
-      .where("term", "=", term)
-      .where("block", ">=", low)
-      .where("block", "<=", high)
-      .where("block", "in", among);
-    for (const { block, entries } of await query.execute()) found.push({ block: Number(block), entries });
-  }
-  for (const wanted of indexed) found.push(...(await indexedIn(db, wanted, organization, blocks)));
-  return Map.groupBy(found, ({ block }) => block);
+export async function postingsIn(search: Search, { term, indexed }: Condition, blocks: readonly SizedBlock[]) {
+  if (blocks.length === 0) return new Map<number, Posting[]>();
+  const [ofTerm, ofIndex] = await Promise.all([
+    term === undefined ? [] : postingsByBlock.rows(search.db, { term, ids: idsOf(blocks) }),
+    indexed === undefined ? [] : indexedIn(search, indexed, blocks),
+  ]);
+  return Map.groupBy<number, Posting>([...ofTerm, ...ofIndex], ({ block }) => Number(block));
 }
 
 /**

@@ -1,76 +1,87 @@
 /** Finds entries by the term of their target or request: in the segments of the index, and in the blocks after the last one. */
-import { setImmediate as nextTurn } from "node:timers/promises";
-import type { ReadDb } from "../../db/store.ts";
-import { numbersOf } from "../chain/block.ts";
-import { lastIndexedBlock } from "../chain/segment-index.ts";
+import { sql } from "kysely";
+import { prepareEach, type SlotOf } from "../../db/prepared.ts";
+import { numberBytes } from "../chain/block.ts";
 import { bucketsOf, entriesWithTerm } from "../chain/segment-records.ts";
-import { idRows, type SizedBlock, spanOf } from "./bounds.ts";
-import type { BlockRange, FoundPostings, Posting } from "./postings.ts";
+import type { SizedBlock } from "./blocks.ts";
+import type { BlockRange, FoundPostings, Posting, Search } from "./postings.ts";
+import { type IndexedTerm, scanBlocks, scanGiven } from "./tail-scan.ts";
 
-/** The property of entries that has the term. */
-export type IndexedColumn = "targets" | "requests";
-
-export interface IndexedTerm {
-  readonly column: IndexedColumn;
-  readonly term: number;
-}
-
-/** A frequent term has enough entries in few segments. Its bucket may have 240 KiB, and others have about 2 KiB. */
-const SEGMENTS_PER_FIRST_READ = 8;
-/** Two statements read those of ten million entries, if no entry has the term. */
-const GROWTH_OF_READS = 8;
+/** One statement reads those of fifty million entries. */
 const MAX_SEGMENTS_PER_READ = 256;
+/** A bucket has about 2 KiB. That of a frequent term may have 240 KiB, and few such segments have enough entries. */
+const MAX_BYTES_PER_READ = 512 * 1024;
 /** One search: the segments of 260 million entries. */
 const MAX_SEGMENTS_PER_SEARCH = 1024;
-/** Usually the blocks after the last segment are fewer. They are more while the index is made anew. */
-const MAX_SCANNED_BLOCKS = 2048;
-const MAX_SCANNED_ENTRIES = 32_768;
 const BYTES_PER_COST = 2048;
-const BYTES_PER_TERM = 6;
 
 /** @param limit blocks that are enough */
-export async function findIndexed(
-  db: ReadDb,
-  wanted: IndexedTerm,
-  organization: string,
-  range: BlockRange,
-  limit: number,
-): Promise<FoundPostings> {
-  const indexed = await lastIndexedBlock(db);
-  const tail: BlockRange = { ...range, low: Math.max(range.low, indexed + 1) };
-  const rest: BlockRange = { ...range, high: Math.min(range.high, indexed) };
-  const parts = [(some: number) => searchSegments(db, wanted, rest, some), () => scanBlocks(db, wanted, organization, tail)];
-  const postings: Posting[] = [];
-  let cost = 0;
-  for (const [at, search] of (range.isDescending ? parts.toReversed() : parts).entries()) {
-    const found = await search(limit - postings.length);
-    postings.push(...found.postings);
-    cost += found.cost;
-    if (found.horizon !== undefined) return { postings, horizon: found.horizon, cost };
-    const border = range.isDescending ? tail.low : rest.high;
-    const hasMore = range.isDescending ? rest.low <= rest.high : tail.low <= tail.high;
-    if (at === 0 && postings.length >= limit && hasMore) return { postings, horizon: border, cost };
-  }
-  return { postings, horizon: undefined, cost };
+export async function findIndexed(search: Search, wanted: IndexedTerm, range: BlockRange, limit: number): Promise<FoundPostings> {
+  const { indexed } = search;
+  const parts = await Promise.all([
+    searchSegments(search, wanted, { ...range, high: Math.min(range.high, indexed) }, limit),
+    scanBlocks(search, wanted, { ...range, low: Math.max(range.low, indexed + 1) }),
+  ]);
+  const [first, second] = range.isDescending ? [parts[1], parts[0]] : parts;
+  const cost = first.cost + second.cost;
+  if (first.horizon !== undefined) return { ...first, cost };
+  return { postings: [...first.postings, ...second.postings], horizon: second.horizon, cost };
 }
 
-async function searchSegments(db: ReadDb, { term }: IndexedTerm, range: BlockRange, limit: number): Promise<FoundPostings> {
+interface SegmentValues {
+  readonly bucket: number;
+  readonly merged: number;
+  readonly term: Uint8Array;
+  readonly low: number;
+  readonly high: number;
+}
+
+interface SegmentRow {
+  readonly segment: number;
+  readonly first_block: number;
+  /** Bytes of its bucket. */
+  readonly size: number;
+  /** Bytes of the buckets up to this one. */
+  readonly total: number;
+  /** Null if they do not have the term. */
+  readonly records: Uint8Array | null;
+}
+
+/** The segments that have blocks of the range, in its order. Those of a term are few, merged or not yet, so they are cheap to sort. */
+const segmentsWithTerm = prepareEach(
+  (order: "asc" | "desc") => (db, slot: SlotOf<SegmentValues>) => {
+    const { unindexed, containsBytes } = db.dialect;
+    const direction = sql.raw(order);
+    const first = sql`select bucket, segment, first_block, length(records) as size from audit_segment
+      where bucket in (${slot("bucket")}, ${slot("merged")}) and segment >= ${slot("low")} and ${unindexed("first_block")} <= ${slot("high")}
+      order by segment ${direction} limit ${sql.lit(MAX_SEGMENTS_PER_READ)}`;
+    const summed = sql`select f.*, sum(size) over (order by segment ${direction}) as total from (${first}) as f`;
+    const records = sql`select g.records from audit_segment as g
+      where g.bucket = s.bucket and g.segment = s.segment and ${containsBytes(sql`g.records`, slot("term"))}`;
+    return sql<SegmentRow>`select s.segment, s.first_block, s.size, s.total, (${records}) as records from (${summed}) as s
+      where s.total - s.size < ${sql.lit(MAX_BYTES_PER_READ)} order by s.segment ${direction}`.compile(db);
+  },
+  (order) => order,
+  { capacity: 2 },
+);
+
+async function searchSegments(search: Search, { term }: IndexedTerm, range: BlockRange, limit: number): Promise<FoundPostings> {
   const { isDescending } = range;
   let { low, high } = range;
   const postings: Posting[] = [];
   let cost = 0;
-  let size = SEGMENTS_PER_FIRST_READ;
-  for (let segments = 0; low <= high; size = Math.min(size * GROWTH_OF_READS, MAX_SEGMENTS_PER_READ)) {
-    const rows = await readSegments(db, term, { low, high, isDescending }, size);
-    cost += rows.reduce((sum, { records }) => sum + Math.max(1, records.length / BYTES_PER_COST), 0);
+  for (let segments = 0; low <= high; ) {
+    const rows = await readSegments(search, term, { low, high, isDescending });
+    cost += rows.reduce((sum, { size }) => sum + Math.max(1, size / BYTES_PER_COST), 0);
     let horizon: number | undefined;
     for (const { first_block, segment, records } of rows) {
-      for (const posting of entriesWithTerm(records, term)) if (posting.block >= low && posting.block <= high) postings.push(posting);
+      const found = records === null ? [] : entriesWithTerm(records, term);
+      postings.push(...found.filter(({ block }) => block >= low && block <= high));
       horizon = Number(isDescending ? first_block : segment);
       // A segment has the blocks of one entry each of a request that a client repeats.
       if (postings.length >= limit) return { postings, horizon, cost };
     }
-    if (horizon === undefined || rows.length < size) break;
+    if (horizon === undefined || isLast(rows)) break;
     segments += rows.length;
     if (segments >= MAX_SEGMENTS_PER_SEARCH) return { postings, horizon, cost };
     if (isDescending) high = horizon - 1;
@@ -79,94 +90,30 @@ async function searchSegments(db: ReadDb, { term }: IndexedTerm, range: BlockRan
   return { postings, horizon: undefined, cost };
 }
 
-/** The segments that have blocks of the range, in its order. Those of a term are few, merged or not yet, so they are cheap to sort. */
-function readSegments(db: ReadDb, term: number, { low, high, isDescending }: BlockRange, size: number) {
-  return db
-    .selectFrom("audit_segment")
-    .select(["segment", "first_block", "records"])
-    .where("bucket", "in", bucketsOf(term))
-    .where("segment", ">=", low)
-    .where(db.dialect.unindexed("first_block"), "<=", high)
-    .orderBy("segment", isDescending ? "desc" : "asc")
-    .limit(size)
-    .execute();
+function readSegments({ db }: Search, term: number, { low, high, isDescending }: BlockRange): Promise<SegmentRow[]> {
+  const [bucket, merged] = bucketsOf(term);
+  return segmentsWithTerm(isDescending ? "desc" : "asc").rows(db, { bucket, merged, term: numberBytes([term]), low, high });
 }
 
-async function scanBlocks(db: ReadDb, wanted: IndexedTerm, organization: string, range: BlockRange): Promise<FoundPostings> {
-  const { low, high, isDescending } = range;
-  if (low > high) return { postings: [], horizon: undefined, cost: 0 };
-  const heads = await db
-    .selectFrom("audit_block")
-    .select(["id", "count"])
-    .where("id", ">=", low)
-    .where("id", "<=", high)
-    .orderBy("id", isDescending ? "desc" : "asc")
-    .limit(MAX_SCANNED_BLOCKS)
-    .execute();
-  const some = takeEntries(heads.map(({ id, count }) => ({ id: Number(id), count })));
-  const last = some.at(-1)?.id;
-  if (last === undefined) return { postings: [], horizon: undefined, cost: 0 };
-  const isAll = heads.length < MAX_SCANNED_BLOCKS && some.length === heads.length;
-  const [from, to] = isDescending ? [last, high] : [low, last];
-  const rows = await selectColumn(db, wanted, organization).where("id", ">=", from).where("id", "<=", to).execute();
-  const postings = rows.flatMap((row) => postingIn(row, wanted));
-  const entries = some.reduce((sum, { count }) => sum + count, 0);
-  return { postings, horizon: isAll ? undefined : last, cost: some.length + (entries * BYTES_PER_TERM) / BYTES_PER_COST };
+/** Whether there are no more segments. */
+function isLast(rows: readonly SegmentRow[]): boolean {
+  return rows.length < MAX_SEGMENTS_PER_READ && Number(rows.at(-1)?.total ?? 0) < MAX_BYTES_PER_READ;
 }
-
-/** The first blocks, as many as one statement may scan. */
-function takeEntries(blocks: readonly SizedBlock[]): readonly SizedBlock[] {
-  let entries = 0;
-  const end = blocks.findIndex(({ count }, at) => {
-    entries += count;
-    return at > 0 && entries > MAX_SCANNED_ENTRIES;
-  });
-  return end === -1 ? blocks : blocks.slice(0, end);
-}
-
-function selectColumn(db: ReadDb, { column }: IndexedTerm, organization: string) {
-  return db
-    .selectFrom("audit_block")
-    .select(["id", `${column} as terms`])
-    .where(db.dialect.unindexed("org_uid"), "=", organization)
-    .orderBy("id");
-}
-
-function postingIn({ id, terms }: { id: number; terms: Uint8Array | null }, { term }: IndexedTerm): Posting[] {
-  const entries = terms === null ? ALL : numbersOf(terms).flatMap((one, index) => (one === term ? [index] : []));
-  return entries.length === 0 ? [] : [{ block: Number(id), entries }];
-}
-
-/** In the form of a posting. */
-const ALL = "*";
 
 /** The entries of some blocks. Reads the segments from the first to the last of these. */
-export async function indexedIn(db: ReadDb, wanted: IndexedTerm, organization: string, blocks: readonly SizedBlock[]): Promise<Posting[]> {
-  const indexed = await lastIndexedBlock(db);
-  const found = await searchSegmentsOf(
-    db,
-    wanted,
-    blocks.filter(({ id }) => id <= indexed),
-  );
-  let rest = blocks.filter(({ id }) => id > indexed);
-  while (rest.length > 0) {
-    const some = takeEntries(rest);
-    const ids = db.selectFrom(idRows(db, some).as("r")).select("r.id");
-    const rows = await selectColumn(db, wanted, organization).where("id", "in", ids).execute();
-    found.push(...rows.flatMap((row) => postingIn(row, wanted)));
-    rest = rest.slice(some.length);
-    await nextTurn();
-  }
-  return found;
+export async function indexedIn(search: Search, wanted: IndexedTerm, blocks: readonly SizedBlock[]): Promise<Posting[]> {
+  const { true: ofSegments = [], false: rest = [] } = Object.groupBy(blocks, ({ id }) => `${id <= search.indexed}`);
+  const found = await Promise.all([searchSegmentsOf(search, wanted, ofSegments), scanGiven(search, wanted, rest)]);
+  return found.flat();
 }
 
-async function searchSegmentsOf(db: ReadDb, wanted: IndexedTerm, blocks: readonly SizedBlock[]): Promise<Posting[]> {
-  if (blocks.length === 0) return [];
+async function searchSegmentsOf(search: Search, wanted: IndexedTerm, blocks: readonly SizedBlock[]): Promise<Posting[]> {
   const ids = new Set(blocks.map(({ id }) => id));
   const found: Posting[] = [];
-  let { low, high } = spanOf(blocks);
+  let low = Math.min(...ids);
+  const high = Math.max(...ids);
   while (low <= high) {
-    const { postings, horizon = high } = await searchSegments(db, wanted, { low, high, isDescending: false }, Number.POSITIVE_INFINITY);
+    const { postings, horizon = high } = await searchSegments(search, wanted, { low, high, isDescending: false }, Number.POSITIVE_INFINITY);
     found.push(...postings.filter(({ block }) => ids.has(block)));
     low = horizon + 1;
   }

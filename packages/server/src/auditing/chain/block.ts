@@ -2,6 +2,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type RawBuilder, sql } from "kysely";
 import type { AuditBlockTable } from "../../audit/tables.ts";
+import { ROW } from "../../db/lookup.ts";
+import { prepare, type SlotOf } from "../../db/prepared.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { HASH_LENGTH, hashText } from "./hash.ts";
 
@@ -48,18 +50,16 @@ export function hashAt({ hashes }: Pick<AuditBlockTable, "hashes">, index: numbe
   return hashes.subarray(index * HASH_LENGTH, (index + 1) * HASH_LENGTH);
 }
 
+const contentsBySeq = prepare((db, slot: SlotOf<{ seqs: readonly { readonly seq: number }[] }>) => {
+  const wanted = sql`${db.dialect.rowsOf(slot("seqs"), { seq: "bigint" })} as r`;
+  const found = db.dialect.lookUp(sql`e.seq, e.content`, wanted, sql`audit_entry as e`, sql`e.seq = r.seq`);
+  return sql<{ seq: number; content: string }>`${found}`.compile(db);
+});
+
 /** @returns content by seq */
 export async function readContents(db: ReadDb, seqs: readonly number[]): Promise<Map<number, string>> {
   if (seqs.length === 0) return new Map();
-  const wanted = db.dialect.rowsOf(
-    seqs.map((seq) => ({ seq })),
-    { seq: "bigint" },
-  );
-  const rows = await db
-    .selectFrom("audit_entry")
-    .select(["seq", "content"])
-    .where("seq", "in", db.selectFrom(wanted.as("r")).select("r.seq"))
-    .execute();
+  const rows = await contentsBySeq.rows(db, { seqs: seqs.map((seq) => ({ seq })) });
   return new Map(rows.map(({ seq, content }) => [Number(seq), content]));
 }
 
@@ -124,18 +124,26 @@ export async function readLocated(db: ReadDb, locations: readonly Location[]): P
   return found.map(({ seq, ...entry }) => ({ ...entry, content: contents.get(seq) }));
 }
 
-async function readRuns(db: ReadDb, runs: readonly Run[]): Promise<Map<number, RunRow>> {
-  const wanted = db.dialect.rowsOf(
-    runs.map(({ block, first, last }, run) => ({ run, block, first, count: last - first + 1 })),
-    { run: "bigint", block: "bigint", first: "bigint", count: "bigint" },
-  );
+interface WantedRun {
+  readonly run: number;
+  readonly block: number;
+  readonly first: number;
+  readonly count: number;
+}
+
+const partsOfBlocks = prepare((db, slot: SlotOf<{ runs: readonly WantedRun[] }>) => {
+  const wanted = sql`${db.dialect.rowsOf(slot("runs"), { run: "bigint", block: "bigint", first: "bigint", count: "bigint" })} as r`;
   const part = (column: string, length: number): RawBuilder<Uint8Array> => {
     const start = sql`cast(r."first" as integer) * ${sql.lit(length)} + 1`;
     return sql<Uint8Array>`substr(${sql.ref(column)}, ${start}, cast(r."count" as integer) * ${sql.lit(length)})`;
   };
-  const { rows } = await sql<RunRow>`
-    select r.run, b.org_uid, b.first_number, ${part("b.seqs", NUMBER_LENGTH)} as seqs, ${part("b.hashes", HASH_LENGTH)} as hashes
-    from ${wanted} as r join audit_block as b on b.id = r.block`.execute(db);
+  const columns = sql`r.run, b.org_uid, b.first_number, ${part("b.seqs", NUMBER_LENGTH)} as seqs, ${part("b.hashes", HASH_LENGTH)} as hashes`;
+  return sql<RunRow>`${db.dialect.lookUp(columns, wanted, sql`audit_block as b`, sql`b.id = r.block`)}`.compile(db);
+});
+
+async function readRuns(db: ReadDb, runs: readonly Run[]): Promise<Map<number, RunRow>> {
+  const wanted = runs.map(({ block, first, last }, run) => ({ run, block, first, count: last - first + 1 }));
+  const rows = await partsOfBlocks.rows(db, { runs: wanted });
   return new Map(rows.map((row) => [Number(row.run), row]));
 }
 
@@ -168,16 +176,22 @@ export async function readChainEntries(db: ReadDb, organization: string, after: 
   return entries;
 }
 
+const lastBlockFrom = prepare(
+  (db, slot: SlotOf<{ organization: string; number: number }>) =>
+    db
+      .selectFrom("audit_block")
+      .select(["id", "first_number", "count"])
+      .where("org_uid", "=", slot("organization"))
+      .where("first_number", "<=", slot("number"))
+      .orderBy("first_number", "desc")
+      .limit(1)
+      .compile(),
+  { weight: ROW },
+);
+
 /** The last block that begins at the number or before it. */
 export function blockAt(db: ReadDb, organization: string, number: number): Promise<BlockHead | undefined> {
-  return db
-    .selectFrom("audit_block")
-    .select(["id", "first_number", "count"])
-    .where("org_uid", "=", organization)
-    .where("first_number", "<=", number)
-    .orderBy("first_number", "desc")
-    .limit(1)
-    .executeTakeFirst();
+  return lastBlockFrom.first(db, { organization, number });
 }
 
 /** Base64url; undefined if the chain does not have the entry. */
