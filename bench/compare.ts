@@ -29,7 +29,8 @@ export async function compare(kind: "http1" | "grpc", contenders: readonly Conte
   return contenders.map((_, i) => {
     const medianOf = (key: keyof Figures) => median(rounds.map((figures) => figures[i]![key]));
     const [responses, perSecond] = [medianOf("responses"), medianOf("perSecond")];
-    return { responses, perSecond, p50: medianOf("p50"), p99: medianOf("p99"), cpuUs: medianOf("cpuUs") };
+    const atBest = Math.min(...rounds.map((figures) => figures[i]!.atBest));
+    return { responses, perSecond, p50: medianOf("p50"), p99: medianOf("p99"), atBest, cpuUs: medianOf("cpuUs") };
   });
 }
 

@@ -17,3 +17,10 @@ export const scale = {
   /** Concurrent connections of a load generator. */
   connections: 32,
 };
+
+const filters = new RegExp(process.env.BENCH_FILTERS ?? "");
+
+/** Whether a list is measured, by its name in the report. */
+export function isChosen(list: string): boolean {
+  return filters.test(list);
+}

@@ -2,10 +2,10 @@
  * Measures lists of advisories in a large organization by each filter, with frequent and rare values. One client sends
  * one request at a time.
  */
-import { compare } from "../compare.ts";
 import { openDataset, type StoreName } from "../data/stores.ts";
-import { type Line, latencyLine } from "../report.ts";
-import { scale } from "../scale.ts";
+import { latency } from "../libraries/latency.ts";
+import type { Line } from "../report.ts";
+import { isChosen, scale } from "../scale.ts";
 import { type Served, serveFilled } from "../servers.ts";
 import { type AdvisoryContents, fillAdvisories } from "./fill.ts";
 
@@ -87,29 +87,16 @@ export async function advisoryLists(store: StoreName): Promise<Line[]> {
     "author and type, both broad": ["event_authors=robot@example.com&artifact_types=apk"],
     "rare author, broad type": ["event_authors=guest@example.com&artifact_types=apk"],
   };
-  const lines: Line[] = [];
-  for (const [measured, filters] of Object.entries(queries)) {
-    lines.push(
-      await latency(
-        `Advisories: ${measured}`,
-        holt,
-        filters.map((query) => `/vulnerabilities/v2/advisories?uidp.descendants_of=${organization}&${query}`),
-      ),
-    );
-  }
-  lines.push(
-    await latency(
-      "Advisories: Get",
-      holt,
-      each(({ uid }) => `/vulnerabilities/v2/advisories/${uid}`),
-    ),
+  const paths = Object.entries(queries).map(
+    ([list, filters]) =>
+      [list, filters.map((query) => `/vulnerabilities/v2/advisories?uidp.descendants_of=${organization}&${query}`)] as const,
   );
+  const get = ["Get", each(({ uid }) => `/vulnerabilities/v2/advisories/${uid}`)] as const;
+  const lines: Line[] = [];
+  for (const [measured, all] of [...paths, get]) {
+    if (!isChosen(measured)) continue;
+    const requests = all.map((path) => holt.request("GET", path));
+    lines.push(await latency(`Advisories: ${measured}`, holt, requests, LIMIT_MS[store]));
+  }
   return lines;
-}
-
-async function latency(measured: string, { name, server, request }: Served<AdvisoryContents>, paths: readonly string[]): Promise<Line> {
-  const load = { port: server.port, connections: 1, requests: paths.map((path) => request("GET", path)) };
-  const [figures] = await compare("http1", [{ pid: server.pid, load }]);
-  if (figures === undefined) throw new Error("figures are missing");
-  return latencyLine(measured, name, figures, LIMIT_MS[name]);
 }

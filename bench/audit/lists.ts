@@ -2,7 +2,7 @@
 import type { StoreName } from "../data/stores.ts";
 import { latency } from "../libraries/latency.ts";
 import type { Line } from "../report.ts";
-import { scale } from "../scale.ts";
+import { isChosen, scale } from "../scale.ts";
 import { type Served, serveFilled } from "../servers.ts";
 import { type AuditContents, openEntries } from "./entries.ts";
 import { measuredLists } from "./filters.ts";
@@ -19,16 +19,15 @@ export async function auditLists(store: StoreName): Promise<Line[]> {
   const holt = await serveFilled(await openEntries(store, scale.rows));
   await using _server = holt.server;
   const lines: Line[] = [];
-  const chosen = new RegExp(process.env.BENCH_FILTERS ?? "");
   const measure = async (list: string, paths: readonly string[], limitMs: number, more = "") => {
-    if (!chosen.test(list)) return;
+    if (!isChosen(list)) return;
     const requests = paths.map((path) => holt.request("GET", path));
     lines.push(await latency(`50 of ${holt.contents.entries} audit entries, ${list}${more}`, holt, requests, limitMs));
   };
   for (const [list, { queries, isEmpty = false }] of Object.entries(measuredLists(holt.contents))) {
     const paths = queries.map((query) => `/holt/v1/audit/entries?${query}`);
     const [path = ""] = paths;
-    const pages = isEmpty && chosen.test(list) ? `; the end comes after ${await countPages(holt, path)} requests` : "";
+    const pages = isEmpty && isChosen(list) ? `; the end comes after ${await countPages(holt, path)} requests` : "";
     await measure(list, paths, isEmpty ? EMPTY_LIMIT_MS : LIMIT_MS[store], pages);
     const { nextPageToken } = await readPage(holt, path);
     if (!isEmpty && nextPageToken !== "") await measure(`${list}, page 2`, [withToken(path, nextPageToken)], LIMIT_MS[store]);

@@ -38,6 +38,9 @@ const LARGE_TABLES = `
   'library_artifact', 'library_artifact_gram', 'library_version', 'library_file',
   'advisory', 'advisory_alias', 'advisory_term'
 `;
+/** The largest table. Its rows arrive in random order of the primary key, so the key is also created last. */
+const SORTED_TABLE = "library_artifact_gram";
+const SORTED_KEY = "gram, ecosystem, artifact_uid, name";
 
 /** Fills an empty database. */
 export async function fill(target: Target, rows: number): Promise<Contents> {
@@ -99,18 +102,21 @@ function insertSql(table: string, columns: readonly string[], source: string): s
 async function openSqliteSink(path: string): Promise<Sink> {
   const database = new DatabaseSync(path);
   database.exec("pragma synchronous = off; pragma foreign_keys = off; pragma cache_size = -1000000");
+  database.exec(`create temp table unsorted as select * from ${SORTED_TABLE} where 0`);
   const indexes = database
     .prepare(`select name, sql from sqlite_master where type = 'index' and sql is not null and tbl_name in (${LARGE_TABLES})`)
     .all() as { name: string; sql: string }[];
   for (const { name } of indexes) database.exec(`drop index ${name}`);
   return {
     async insert(table, columns, rows) {
-      const statement = database.prepare(insertSql(table, columns, `values (${columns.map(() => "?").join(", ")})`));
+      const target = table === SORTED_TABLE ? "unsorted" : table;
+      const statement = database.prepare(insertSql(target, columns, `values (${columns.map(() => "?").join(", ")})`));
       database.exec("begin");
       for (const row of rows) statement.run(...(Object.values(row) as SQLInputValue[]));
       database.exec("commit");
     },
     async finish() {
+      database.exec(`insert into ${SORTED_TABLE} select * from unsorted order by ${SORTED_KEY}`);
       for (const { sql } of indexes) database.exec(sql);
       database.exec("pragma wal_checkpoint(truncate)");
       database.close();
@@ -127,6 +133,7 @@ async function openPostgresSink(url: string): Promise<Sink> {
     `select indexname as name, indexdef as sql from pg_indexes where tablename in (${LARGE_TABLES}) and indexname not like '%_pkey'`,
   );
   for (const { name } of indexes) await client.query(`drop index "${name}"`);
+  await client.query(`alter table ${SORTED_TABLE} drop constraint ${SORTED_TABLE}_pkey`);
   return {
     async insert(table, columns, rows) {
       const arrays = columns.map((column) => rows.map((row) => row[column]));
@@ -134,6 +141,7 @@ async function openPostgresSink(url: string): Promise<Sink> {
       await client.query(insertSql(table, columns, `select * from unnest(${types.join(", ")})`), arrays);
     },
     async finish() {
+      await client.query(`alter table ${SORTED_TABLE} add primary key (${SORTED_KEY})`);
       for (const { sql } of indexes) await client.query(sql);
       await client.query("vacuum (analyze)");
       await client.query("checkpoint");

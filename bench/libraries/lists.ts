@@ -1,6 +1,7 @@
 /** Measures lists, searches, versions and counts of a large catalogue of artifacts. */
 import type { StoreName } from "../data/stores.ts";
 import type { Line } from "../report.ts";
+import { isChosen } from "../scale.ts";
 import { serveCatalogue } from "./catalogue.ts";
 import { latency } from "./latency.ts";
 
@@ -37,6 +38,7 @@ export async function libraryLists(store: StoreName): Promise<Line[]> {
   ];
   const lines: Line[] = [];
   for (const [measured, paths] of measurements) {
+    if (!isChosen(measured)) continue;
     const requests = paths.map((path) => holt.request("GET", path));
     lines.push(await latency(measured, holt, requests, LIMIT_MS));
   }

@@ -22,6 +22,8 @@ export interface LoadResult {
   /** p50 and p99 are latencies in milliseconds. */
   readonly p50: number;
   readonly p99: number;
+  /** One connection: the latency of the slowest request in its fastest response, which hardly depends on other load. */
+  readonly atBest: number;
 }
 
 /** From the load generator to its parent: the warm-up is over, or the result, or an error. */
@@ -60,14 +62,22 @@ export function measure(load: (spec: LoadSpec, run: Run) => Promise<void>): void
     };
     try {
       await load(spec, { isOver: () => performance.now() >= end, record });
-      process.send?.({ result: resultOf(times, end - begin) });
+      const atBest = slowestAtBest(times, spec.requests.length);
+      process.send?.({ result: { ...resultOf(times, end - begin), atBest } });
     } catch (error) {
       process.send?.({ error: String(error) });
     }
   });
 }
 
-function resultOf(times: number[], durationMs: number): LoadResult {
+/** @param times of requests in rotation */
+function slowestAtBest(times: readonly number[], requests: number): number {
+  const best = new Array<number>(Math.min(requests, times.length)).fill(Number.POSITIVE_INFINITY);
+  for (const [i, ms] of times.entries()) best[i % requests] = Math.min(best[i % requests]!, ms);
+  return Math.max(...best);
+}
+
+function resultOf(times: number[], durationMs: number): Omit<LoadResult, "atBest"> {
   times.sort((a, b) => a - b);
   const at = (quantile: number) => times[Math.min(Math.floor(times.length * quantile), times.length - 1)] ?? Number.NaN;
   return { responses: times.length, perSecond: (times.length / durationMs) * 1000, p50: at(0.5), p99: at(0.99) };
