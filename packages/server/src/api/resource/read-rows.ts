@@ -110,7 +110,7 @@ async function skipUntested(selection: Selection, window: Window, db: ReadDb): P
 export function pageQuery(selection: Selection, window: Window, isSorted: boolean, dialect: Dialect): RawBuilder<FoundRow> {
   if (isSorted) return withBodies(sortedPage(selection, window, dialect), selection, window);
   // A covering index has no bodies.
-  const isNear = window.offset < FAR && selection.view.index === undefined;
+  const isNear = window.offset < FAR && selection.view.index === undefined && selection.view.isCovered !== true;
   const page = scannedPage(selection, window, isNear, dialect);
   return isNear ? sql<FoundRow>`${page}` : withBodies(page, selection, window);
 }

@@ -32,6 +32,8 @@ export interface View {
   readonly isWithinRanges?: boolean;
   /** An index by uid that covers the conditions; SQLite reads the rows by it. */
   readonly index?: string;
+  /** Whether the index of the order covers the conditions: a scan then reads bodies of the rows of the page only. */
+  readonly isCovered?: boolean;
   /** Whether it can contain rows in root that no scope of the caller contains. */
   readonly includesRoot: boolean;
   /** Set if the view is exactly the rows of some groups, whose number is maintained. */

@@ -40,9 +40,11 @@ interface Lead extends ResourceCount {
 export async function planSearch(search: Search, selection: Selection, db: ReadDb): Promise<Plan> {
   const { view, order } = selection;
   const { text, ecosystems, remediated, named, cuda, others, few = FEW } = search;
+  // Names that contain the text may be far apart in the order of names, whose indexes hold the name and the ecosystem.
+  const isCovered = order.column === "name" && !remediated && cuda === undefined;
   const withAll = (...conditions: (Condition | undefined)[]) => {
     const present = conditions.filter((condition) => condition !== undefined);
-    return { ...view, conditions: [...view.conditions, ...present, ...others] };
+    return { ...view, conditions: [...view.conditions, ...present, ...others], isCovered };
   };
   const groups = view.counted?.groups;
   if (groups === undefined || view.counted === undefined) {
