@@ -4,9 +4,10 @@ import type { Store, WriteDb } from "../db/store.ts";
 import { type AuditFacts, contentOf } from "./audit-entry.ts";
 import "./tables.ts";
 
+// Compiling the statement would cost as much as running it.
 const INSERT = {
-  sqlite: "insert into audit_entry (content) values (?)",
-  postgres: "insert into audit_entry (content) values ($1)",
+  sqlite: CompiledQuery.raw("insert into audit_entry (content) values (?)"),
+  postgres: CompiledQuery.raw("insert into audit_entry (content) values ($1)"),
 };
 
 export function appendAudit(db: WriteDb, facts: AuditFacts): Promise<void> {
@@ -14,8 +15,7 @@ export function appendAudit(db: WriteDb, facts: AuditFacts): Promise<void> {
 }
 
 async function insertContent(db: WriteDb, content: string): Promise<void> {
-  // Compiling the statement would cost as much as running it.
-  await db.append(CompiledQuery.raw(INSERT[db.dialect.name], [content]));
+  await db.append({ ...INSERT[db.dialect.name], parameters: [content] });
 }
 
 /** Lets an entry wait for `appendWithWaiting` or `appendWaiting`: one statement costs PostgreSQL less than two. */
@@ -35,8 +35,18 @@ export async function appendWithWaiting(db: WriteDb, insert: CompiledQuery): Pro
   const { waiting } = db.audit;
   if (waiting === undefined || db.dialect.isInProcess) return db.append(insert);
   delete db.audit.waiting;
-  const entry = `insert into audit_entry (content) values (${db.dialect.placeholder(insert.parameters.length + 1)})`;
-  await db.append(CompiledQuery.raw(`with inserted as (${insert.sql}) ${entry}`, [...insert.parameters, waiting]));
+  await db.append({ ...insert, sql: withEntry(insert, db), parameters: [...insert.parameters, waiting] });
+}
+
+/** By the text of the other insert, which are few: a connection finds its prepared statement faster by the same string. */
+const sharedTexts = new Map<string, string>();
+
+function withEntry({ sql, parameters }: CompiledQuery, { dialect }: WriteDb): string {
+  const known = sharedTexts.get(sql);
+  if (known !== undefined) return known;
+  const text = `with inserted as (${sql}) insert into audit_entry (content) values (${dialect.placeholder(parameters.length + 1)})`;
+  sharedTexts.set(sql, text);
+  return text;
 }
 
 /** The facts of a change that is not a call, without the fields that its transaction has noted. */
