@@ -42,10 +42,11 @@ export async function lockState<State>(db: WriteDb, name: string, first: State):
 
 /** Like `lockState`, but does not wait. Undefined if another transaction has locked the state. */
 export async function tryLockState<State>(db: WriteDb, name: string, first: State): Promise<State | undefined> {
-  const query = db.selectFrom("server_state").select("value").where("name", "=", name);
-  const row = await db.dialect.forClaim(query).executeTakeFirst();
-  if (row !== undefined) return JSON.parse(row.value) as State;
-  return (await readState(db, name)) === undefined ? await lockState(db, name, first) : undefined;
+  const query = db.selectFrom("server_state").where("name", "=", name);
+  const locked = db.dialect.forClaim(query.select("value"));
+  const row = await db.selectNoFrom([locked.as("locked"), query.select("name").as("existing")]).executeTakeFirstOrThrow();
+  if (row.locked !== null) return JSON.parse(row.locked) as State;
+  return row.existing === null ? await lockState(db, name, first) : undefined;
 }
 
 /** Stores a state that the caller has locked, and returns it. */

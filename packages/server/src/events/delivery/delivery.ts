@@ -37,8 +37,6 @@ export interface Delivery extends AsyncDisposable {
 const POLL_MS = 1000;
 /** Under load, events of this time are published together: each commit delays the next one. */
 const PUBLISH_SPACING_MS = 50;
-/** Publishing a backlog takes long, and the other servers must not ask all the time whether it is over. */
-const MAX_BUSY_MS = 200;
 
 export function startDelivery({ store, clock, log, webhook, policy, retentionMs, eventPrefix, attempts }: DeliveryOptions): Delivery {
   const pollMs = store.dialect.notify === undefined ? Number.POSITIVE_INFINITY : POLL_MS;
@@ -53,8 +51,8 @@ export function startDelivery({ store, clock, log, webhook, policy, retentionMs,
       // When this server stops, the next one publishes the rest.
       let outcome = await publish(store, clock, eventPrefix);
       for (; outcome === "more" && !isClosed; outcome = await publish(store, clock, eventPrefix)) dispatcher.wake();
-      // After the spacing, all events may have their positions.
-      busyMs = outcome === "busy" ? Math.min(Math.max(2 * busyMs, PUBLISH_SPACING_MS), MAX_BUSY_MS) : 0;
+      // A server that has published for long has a backlog, and will find the events that it did not see yet.
+      busyMs = outcome === "busy" ? Math.min(Math.max(2 * busyMs, PUBLISH_SPACING_MS), POLL_MS) : 0;
       if (outcome === "busy") return busyMs;
       dispatcher.wake();
       return POLL_MS;

@@ -28,7 +28,7 @@ const STOP_MS = 2000;
 /** How often to look for queues while another server is busy with some or leaves some to others, so that servers share a backlog. */
 const HELP_MS = 100;
 /** The share where nothing is due, or where this server has no capacity. */
-const NOTHING: Share = { queues: Number.POSITIVE_INFINITY, hasSome: false, isExceeded: false };
+const NOTHING: Share = { queues: Number.POSITIVE_INFINITY, hasSome: false, hasUnlimited: false, isExceeded: false };
 /** How long a queue is not claimed after a run that made no attempt, because of a fault of this server. */
 const FAULT_MS = 1000;
 /** How long a slow queue is not claimed after it found no slot: there may be so many that searching them takes long. */
@@ -46,13 +46,19 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     const { isDue, isBehind, next } = await queues.look();
     const capacity = slots.capacity();
     const hasCapacity = capacity.healthy.free() > 0 || capacity.failing.free() > 0;
-    const share = (isDue || isBehind) && hasCapacity ? await queues.share() : NOTHING;
-    const claimed = isDue && share.hasSome ? await queues.claim(capacity, { most: MAX_CLAIMS, share: share.queues }) : [];
-    if (claimed.length > 0) return { claimed: claimed.filter(admit), nextMs: 0 };
+    const share = hasCapacity ? await shareOf(isDue, isBehind) : NOTHING;
+    const claimed = isDue && share.hasSome ? await queues.claim(capacity, { most: MAX_CLAIMS, share }) : [];
+    if (claimed.length >= MAX_CLAIMS) return { claimed: claimed.filter(admit), nextMs: 0 };
     const dueMs = next === null ? Number.POSITIVE_INFINITY : Math.max(0, Date.parse(next) - clock.now().getTime());
     const leavesSome = isDue && share.queues < MAX_CLAIMS;
     const mayHelp = isBehind && share.queues > 0;
-    return { claimed, nextMs: Math.min((mayHelp || leavesSome) && hasCapacity ? HELP_MS : pollMs, dueMs) };
+    return { claimed: claimed.filter(admit), nextMs: Math.min((mayHelp || leavesSome) && hasCapacity ? HELP_MS : pollMs, dueMs) };
+  }
+
+  /** Where nothing can be claimed now, the share only decides when to look again. */
+  async function shareOf(isDue: boolean, isBehind: boolean): Promise<Share> {
+    if (isDue) return queues.share();
+    return isBehind ? queues.recentShare() : NOTHING;
   }
 
   /** Releases a queue that has no slot. */

@@ -9,7 +9,8 @@ import { openDatabase } from "../../cli/open-installation.ts";
 import type { Store, WriteDb } from "../../db/store.ts";
 import { createLease, type Lease } from "../../jobs/lease.ts";
 import { createLog } from "../../lib/log.ts";
-import { createOutcomeLog, type Outcome } from "./outcome-log.ts";
+import type { Outcome } from "./outcome.ts";
+import { createOutcomeLog } from "./outcome-log.ts";
 import { HEALTHY } from "./retry.ts";
 
 /** A store whose transactions end at once and count. */
@@ -60,13 +61,31 @@ test("a release is written within 10 ms, with the outcomes before it", async (t)
   assert.equal(await after(1), 2, "the outcome has waited for 10 ms before");
 });
 
-test("outcomes are written soon when a run has as many as let it wait", async (t) => {
+test("outcomes are written soon when all runs have half as many as let them wait", async (t) => {
   const { record, after } = createCounting(t);
   record("other", 7);
-  record("queue", 7);
+  record("queue", 8);
+  assert.equal(await after(20), 0);
+  record("other", 1);
+  assert.equal(await after(1), 1);
+});
+
+test("outcomes are written soon when one of several runs has three quarters of what lets it wait", async (t) => {
+  const { record, after } = createCounting(t);
+  record("slow", 1);
+  record("queue", 11);
+  record("other", 1);
   assert.equal(await after(20), 0);
   record("queue", 1);
   assert.equal(await after(1), 1);
+});
+
+test("outcomes that the last transaction left count for the next one", async (t) => {
+  const { record, after } = createCounting(t);
+  for (let i = 0; i < 25; i++) record(`queue ${i}`, 7);
+  record("last", 33);
+  assert.equal(await after(10), 1, "200 of 208 outcomes");
+  assert.equal(await after(11), 2);
 });
 
 test("a transaction takes at most 200 outcomes, and begins at once when there are more", async (t) => {

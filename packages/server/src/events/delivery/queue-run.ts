@@ -4,7 +4,9 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Counter } from "../../lib/meter.ts";
 import type { Signed, Webhook } from "../webhook/webhook.ts";
 import { type DueDelivery, readDue, readEvent, type SendPosition } from "./due-deliveries.ts";
-import { MAX_UNRECORDED, type Outcome, type OutcomeLog } from "./outcome-log.ts";
+import type { Outcome } from "./outcome.ts";
+import { MAX_UNRECORDED } from "./outcome-batch.ts";
+import type { OutcomeLog } from "./outcome-log.ts";
 import type { ClaimedQueue } from "./queues.ts";
 import { type Health, isRecovery, judge, type Result, type RetryPolicy, type Verdict } from "./retry.ts";
 

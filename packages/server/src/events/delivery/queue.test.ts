@@ -17,7 +17,8 @@ import { createLog } from "../../lib/log.ts";
 import { startDelivery } from "./delivery.ts";
 import { readDue, readEvent } from "./due-deliveries.ts";
 import { subscriptionsOf } from "./match.ts";
-import { createOutcomeLog, type Outcome } from "./outcome-log.ts";
+import type { Outcome } from "./outcome.ts";
+import { createOutcomeLog } from "./outcome-log.ts";
 import { prune, startPruner } from "./prune.ts";
 import { publish } from "./publish.ts";
 import { createQueues } from "./queues.ts";
@@ -269,13 +270,31 @@ function suite(open: () => Promise<Store>): void {
     await append(store, { group: others });
     await publish(store, clock, "dev.holt");
     const capacity = capacityOf(16, 0);
-    const claim = async () => (await queues.claim(capacity, { most: 8, share: 8 })).map(({ uid }) => uid.slice(0, 1)).join("");
+    const claim = async () =>
+      (await queues.claim(capacity, { most: 8, share: { queues: 8, hasUnlimited: true } })).map(({ uid }) => uid.slice(0, 1)).join("");
     assert.equal(await claim(), "aaaaaaaa");
     assert.equal(await claim(), "bbb");
     assert.equal(await claim(), "", "an organization that has as many slots as are free gets no more");
     assert.equal(capacity.healthy.free(), 5);
     for (let i = 0; i < 8; i++) capacity.healthy.giveBack(ORG);
     assert.equal(await claim(), "aaaaaaa");
+  });
+
+  test("a claim finds failing queues only if the share says that there are queues without a limit", async () => {
+    await using store = await open();
+    const clock = createManualClock();
+    const queues = createQueues(store, clock);
+    await subscribe(store, ORG, "failing");
+    await subscribe(store, ORG, "healthy");
+    await append(store);
+    await publish(store, clock, "dev.holt");
+    await store.transaction((db) =>
+      db.updateTable("subscription_queue").set({ failures: 1 }).where("subscription_uid", "=", "failing").execute(),
+    );
+    const claim = async (hasUnlimited: boolean) =>
+      (await queues.claim(capacityOf(2, 2), { most: 8, share: { queues: 8, hasUnlimited } })).map(({ uid }) => uid);
+    assert.deepEqual(await claim(false), ["healthy"]);
+    assert.deepEqual(await claim(true), ["failing"]);
   });
 
   test("a server sees that another one is busy with a healthy queue, and not its own or failing ones", async () => {

@@ -37,11 +37,11 @@ export interface Due {
 export interface ClaimLimits {
   /** Queues of each kind at the most. */
   readonly most: number;
-  /** Healthy queues at the most, except those that nobody claimed for a while. */
-  readonly share: number;
+  /** Limits the healthy queues, except those that nobody claimed for a while. */
+  readonly share: Pick<Share, "queues" | "hasUnlimited">;
 }
 
-const UNLIMITED: ClaimLimits = { most: Number.POSITIVE_INFINITY, share: Number.POSITIVE_INFINITY };
+const UNLIMITED: ClaimLimits = { most: Number.POSITIVE_INFINITY, share: { queues: Number.POSITIVE_INFINITY, hasUnlimited: true } };
 
 /** Queues of one kind, with slots for them. */
 interface Wanted {
@@ -56,6 +56,8 @@ export interface Queues {
   look(): Promise<Due>;
   /** Reads how many more queues this server may have; the others are for servers that share the database. */
   share(): Promise<Share>;
+  /** The same, from a read that may be a moment old. */
+  recentShare(): Promise<Share>;
   /** Whether this server has more than its share, from a read that may be a moment old. */
   isShareExceeded(): Promise<boolean>;
   /** Takes the slots of the queues that it claims. */
@@ -89,8 +91,8 @@ export function createQueues(store: Store, clock: Clock): Queues {
   }
 
   async function claimHealthy(db: WriteDb, slots: Slots, { most, share }: ClaimLimits): Promise<ClaimedQueue[]> {
-    const claimed = await claimOf(db, { failures: "=", slots, limit: Math.min(most, share), dueBy: now() });
-    if (share >= most) return claimed;
+    const claimed = await claimOf(db, { failures: "=", slots, limit: Math.min(most, share.queues), dueBy: now() });
+    if (share.queues >= most || !share.hasUnlimited) return claimed;
     const unclaimed = { failures: "=", slots, limit: most - claimed.length, dueBy: now(UNCLAIMED_MS) } as const;
     return [...claimed, ...(await claimOf(db, unclaimed))];
   }
@@ -99,11 +101,12 @@ export function createQueues(store: Store, clock: Clock): Queues {
     lease,
     look: () => look(store, lease, clock.now()),
     share: () => serverShare.read(shareTimes()),
+    recentShare: () => serverShare.recent(shareTimes()),
     isShareExceeded: () => serverShare.isExceeded(shareTimes()),
     claim: ({ healthy, failing }, limits = UNLIMITED) =>
       store.transaction(async (db) => [
         ...(await claimHealthy(db, healthy, limits)),
-        ...(await claimOf(db, { failures: ">", slots: failing, limit: limits.most, dueBy: now() })),
+        ...(limits.share.hasUnlimited ? await claimOf(db, { failures: ">", slots: failing, limit: limits.most, dueBy: now() }) : []),
       ]),
   };
 }

@@ -57,7 +57,7 @@ export async function releaseQueues(db: WriteDb, releases: readonly Release[], l
     pause_reason: "text",
     next_time: "text",
   } as const;
-  await db
+  const update = db
     .updateTable("subscription_queue")
     .from(db.dialect.rowsOf(rows, columns).as("r"))
     .set(({ ref }) => ({
@@ -69,8 +69,8 @@ export async function releaseQueues(db: WriteDb, releases: readonly Release[], l
       pause_reason: ref("r.pause_reason"),
       next_time: ref("r.next_time"),
     }))
-    .whereRef("subscription_queue.subscription_uid", "=", "r.uid")
-    .execute();
+    .whereRef("subscription_queue.subscription_uid", "=", "r.uid");
+  await db.append(update.compile());
 }
 
 /** For each queue the time of its first pending delivery, by one step into an index. */

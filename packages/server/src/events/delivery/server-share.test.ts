@@ -62,13 +62,13 @@ test("one of two servers may have half of a small backlog, and any part of a lar
   await using store = await openDatabase({ url, dataDir: "", log: createLog("silent") });
   const lease = openLease(store);
   await insertDueQueues(store, ["first", "second", "third"]);
-  const unlimited = { queues: Number.POSITIVE_INFINITY, hasSome: true, isExceeded: false };
+  const unlimited = { queues: Number.POSITIVE_INFINITY, hasSome: true, hasUnlimited: true, isExceeded: false };
   assert.deepEqual(await createServerShare(store, lease).read(times), unlimited, "no other server is there");
   await withServers(store, url, 2, async () => {
     const share = createServerShare(store, lease);
-    assert.deepEqual(await share.read(times), { queues: 2, hasSome: true, isExceeded: false });
+    assert.deepEqual(await share.read(times), { queues: 2, hasSome: true, hasUnlimited: false, isExceeded: false });
     await store.transaction((db) => lease.claim(db, ["second"]));
-    assert.deepEqual(await share.read(times), { queues: 1, hasSome: true, isExceeded: false });
+    assert.deepEqual(await share.read(times), { queues: 1, hasSome: true, hasUnlimited: false, isExceeded: false });
     await insertDueQueues(
       store,
       Array.from({ length: 200 }, (_, i) => `more-${i}`),
@@ -85,13 +85,14 @@ test("a server that has its share finds only queues that failed or that nobody c
   await withServers(store, url, 2, async () => {
     const share = createServerShare(store, lease);
     await store.transaction((db) => lease.claim(db, ["first", "second"]));
-    const full = { queues: 0, hasSome: false, isExceeded: false };
+    const full = { queues: 0, hasSome: false, hasUnlimited: false, isExceeded: false };
+    const others = { ...full, hasSome: true, hasUnlimited: true };
     assert.deepEqual(await share.read(times), full);
-    assert.deepEqual(await share.read({ now, unclaimedBy: now }), { ...full, hasSome: true }, "the third has waited");
+    assert.deepEqual(await share.read({ now, unclaimedBy: now }), others, "the third has waited");
     await store.transaction((db) =>
       db.updateTable("subscription_queue").set({ failures: 1 }).where("subscription_uid", "=", "third").execute(),
     );
-    assert.deepEqual(await share.read(times), { ...full, hasSome: true, isExceeded: true }, "one of two healthy queues is its share");
+    assert.deepEqual(await share.read(times), { ...others, isExceeded: true }, "one of two healthy queues is its share");
     await store.transaction((db) => other.claim(db, ["third"]));
     assert.deepEqual(await share.read(times), { ...full, isExceeded: true });
   });

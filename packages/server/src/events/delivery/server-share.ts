@@ -9,14 +9,16 @@ import type { Lease } from "../../jobs/lease.ts";
 
 /** How long the number of servers is remembered. */
 const COUNT_MS = 1000;
-/** How long an answer to `isExceeded` is remembered. */
-const EXCEEDED_MS = 100;
+/** How long a share is remembered for `recent` and `isExceeded`. */
+const RECENT_MS = 100;
 /** Queues per server from which on no server leaves any to the others: all of them find enough. */
 const MANY_QUEUES = 64;
 
 export interface ServerShare {
   /** Reads what this server may claim now. */
   read(times: ShareTimes): Promise<Share>;
+  /** The same, from a read that may be a moment old. */
+  recent(times: ShareTimes): Promise<Share>;
   /** Whether this server has more than its share. The turns of many runs end together, so that they share the answer. */
   isExceeded(times: ShareTimes): Promise<boolean>;
 }
@@ -32,11 +34,13 @@ export interface Share {
   readonly queues: number;
   /** False if all queues that are due belong to the shares of other servers: then a claim would find nothing. */
   readonly hasSome: boolean;
+  /** Whether there may be queues that no share limits: failing ones, and those that nobody claimed for a while. */
+  readonly hasUnlimited: boolean;
   /** Whether this server has more than its share, for instance because another server has started. */
   readonly isExceeded: boolean;
 }
 
-const UNLIMITED: Share = { queues: Number.POSITIVE_INFINITY, hasSome: true, isExceeded: false };
+const UNLIMITED: Share = { queues: Number.POSITIVE_INFINITY, hasSome: true, hasUnlimited: true, isExceeded: false };
 
 export function createServerShare(store: Store, lease: Lease): ServerShare {
   const servers = remember(COUNT_MS, () => countServers(store.reader));
@@ -48,12 +52,13 @@ export function createServerShare(store: Store, lease: Lease): ServerShare {
     const { busy, own, free, others } = await countQueues(store, lease, { ...times, most });
     if (busy === most) return UNLIMITED;
     const left = Math.ceil(busy / count) - own;
-    return { queues: Math.max(0, left), hasSome: others || (free > 0 && left > 0), isExceeded: left < 0 };
+    return { queues: Math.max(0, left), hasSome: others || (free > 0 && left > 0), hasUnlimited: others, isExceeded: left < 0 };
   }
 
-  const recent = remember(EXCEEDED_MS, read);
+  const recent = remember(RECENT_MS, read);
   return {
     read,
+    recent,
     // Runs that end because of an old excess would leave this server less than its share.
     isExceeded: async (times) => (await recent(times)).isExceeded && (await read(times)).isExceeded,
   };
@@ -81,7 +86,7 @@ interface CountedQueues {
   readonly own: number;
   /** Those of them that nobody has. */
   readonly free: number;
-  /** Whether there are queues that no share limits: failing ones, and those that nobody claimed for a while. */
+  /** Whether there are failing queues, or some that nobody claimed for a while. */
   readonly others: boolean;
 }
 
