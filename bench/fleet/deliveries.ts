@@ -10,9 +10,12 @@ import { measureIdle, secondsBeyondIdle, spentDuring } from "./spent.ts";
 
 const SUBSCRIPTIONS = 32;
 export const EVENTS = Number(process.env.BENCH_FLEET_EVENTS ?? 16_000);
-/** Deliveries of each server before the measured ones: it compiles their code, and its connections plan their statements. */
-const WARM_UP_PER_SERVER = EVENTS / 4;
-const ROUNDS = Number(process.env.BENCH_FLEET_ROUNDS ?? 5);
+/**
+ * Deliveries of each server before the measured ones: it compiles their code, and its connections plan their statements.
+ * The CPU time of a delivery falls until then, and one of several servers has only its part of the measured ones.
+ */
+const WARM_UP_PER_SERVER = EVENTS;
+export const ROUNDS = Number(process.env.BENCH_FLEET_ROUNDS ?? 5);
 
 export async function sharedDeliveries(sizes: readonly number[]): Promise<Line[]> {
   const lines: Line[] = [];
