@@ -12,7 +12,7 @@ const SUBSCRIPTIONS = 32;
 export const EVENTS = Number(process.env.BENCH_FLEET_EVENTS ?? 16_000);
 /**
  * Deliveries of each server before the measured ones: it compiles their code, and its connections plan their statements.
- * The CPU time of a delivery falls until then, and one of several servers has only its part of the measured ones.
+ * As many as are measured, because one of several servers only has its part of those.
  */
 const WARM_UP_PER_SERVER = EVENTS;
 export const ROUNDS = Number(process.env.BENCH_FLEET_ROUNDS ?? 5);
