@@ -35,6 +35,8 @@ export interface Delivery extends AsyncDisposable {
 
 /** How often a server looks for changes by other servers and by commands. Its own changes wake it. */
 const POLL_MS = 1000;
+/** Publishing a backlog takes long, and the other servers must not ask all the time whether it is over. */
+const MAX_BUSY_MS = 200;
 /** Under load, events of this time are published together: each commit delays the next one. */
 const PUBLISH_SPACING_MS = 50;
 
@@ -51,8 +53,8 @@ export function startDelivery({ store, clock, log, webhook, policy, retentionMs,
       // When this server stops, the next one publishes the rest.
       let outcome = await publish(store, clock, eventPrefix);
       for (; outcome === "more" && !isClosed; outcome = await publish(store, clock, eventPrefix)) dispatcher.wake();
-      // A server that has published for long has a backlog, and will find the events that it did not see yet.
-      busyMs = outcome === "busy" ? Math.min(Math.max(2 * busyMs, PUBLISH_SPACING_MS), POLL_MS) : 0;
+      // After the spacing, all events may have their positions.
+      busyMs = outcome === "busy" ? Math.min(Math.max(2 * busyMs, PUBLISH_SPACING_MS), MAX_BUSY_MS) : 0;
       if (outcome === "busy") return busyMs;
       dispatcher.wake();
       return POLL_MS;
