@@ -1,4 +1,5 @@
 /** Counts the bytes of answers that wait for their readers, limits them, and closes the answers of readers who do not read. */
+import { type BusyMember, BusySet } from "../lib/busy-set.ts";
 import { type Holder, MemoryPool } from "./memory-pool.ts";
 import type { Client } from "./peers.ts";
 import type { TransportLimits } from "./transport-limits.ts";
@@ -24,7 +25,7 @@ export class Answers implements Disposable {
   readonly known: MemoryPool;
   readonly anonymous: MemoryPool;
   /** The answers that have bytes to send. */
-  readonly waiting = new Set<Answer>();
+  readonly waiting = new BusySet<Answer>();
   /** The number of checks so far. Busy processes run fewer, so that readers do not lose answers because the server is slow. */
   checks = 0;
   readonly #timer: NodeJS.Timeout;
@@ -37,7 +38,7 @@ export class Answers implements Disposable {
 
   #check(): void {
     this.checks++;
-    for (const answer of this.waiting) answer.check(CHECKS);
+    for (const answer of this.waiting.values()) answer.check(CHECKS);
   }
 
   [Symbol.dispose](): void {
@@ -52,11 +53,14 @@ function poolOf(bytes: number, bytesPerHolder: number, holder: string): MemoryPo
 }
 
 /** The answer to one request. It counts as anonymous until its caller is known. */
-export class Answer {
+export class Answer implements BusyMember {
+  place: number | undefined;
   /** Whether a complete answer that does not fit can still be replaced by a refusal. */
   mayRefuse = false;
   /** Whether a complete answer was refused after its headers were set. */
   hasRefused = false;
+  /** Called when the connection or stream is closed. */
+  onClose: (() => void) | undefined;
   readonly client: Client;
   readonly #answers: Answers;
   readonly #carrier: AnswerCarrier;
@@ -170,6 +174,9 @@ export class Answer {
   close(): void {
     if (this.#held > 0) this.end();
     this.#isClosed = true;
+    const { onClose } = this;
+    this.onClose = undefined;
+    onClose?.();
   }
 
   /** @param patience the number of checks that an answer may wait without progress */

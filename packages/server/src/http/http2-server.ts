@@ -33,6 +33,7 @@ export function createHttp2Server(onStream: StreamHandler, parts: ServerParts): 
   let accepted: Socket | undefined;
   let drained: (() => void) | undefined;
 
+  const onStreamError = (err: Error): void => log.debug({ err }, "HTTP/2 stream failed");
   const server = createServer(serverOptions(limits));
   server.on("session", (session) => {
     // Emitted while `accept` runs.
@@ -50,13 +51,14 @@ export function createHttp2Server(onStream: StreamHandler, parts: ServerParts): 
   server.on("sessionError", (err) => log.debug({ err }, "HTTP/2 connection failed"));
   server.on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags, rawHeaders: readonly string[]) => {
     // First of all: an error without a listener would end the process.
-    stream.on("error", (err) => log.debug({ err }, "HTTP/2 stream failed"));
+    stream.on("error", onStreamError);
     const session = sessions.get(stream.session as ServerHttp2Session);
     if (session === undefined) return stream.close(constants.NGHTTP2_REFUSED_STREAM);
-    const answer = new Answer(answers, session.peer.clientOf(headers), carrierOf(stream, session.socket));
+    const answer = new Answer(answers, session.peer.clientOf(headers), new StreamCarrier(stream, session.socket));
     session.openStreams++;
-    stream.once("finish", () => answer.end());
-    stream.once("close", () => {
+    // Both happen once. `once` would cost more for each stream than all that they do.
+    stream.on("finish", () => answer.end());
+    stream.on("close", () => {
       answer.close();
       session.openStreams--;
     });
@@ -126,17 +128,26 @@ export function limitBodyTime(stream: ServerHttp2Stream, ms: number): void {
 }
 
 /** A reader that takes nothing of one stream loses that stream. If even the reset cannot be sent, it loses the connection. */
-function carrierOf(stream: ServerHttp2Stream, socket: Socket): AnswerCarrier {
-  let isReset = false;
-  return {
-    isBlocked: () => false,
-    breakOff() {
-      // Not the session: it would wait until the client has read what it was sent.
-      if (isReset) return void socket.destroy();
-      isReset = true;
-      stream.close(constants.NGHTTP2_CANCEL);
-    },
-  };
+class StreamCarrier implements AnswerCarrier {
+  readonly #stream: ServerHttp2Stream;
+  readonly #socket: Socket;
+  #isReset = false;
+
+  constructor(stream: ServerHttp2Stream, socket: Socket) {
+    this.#stream = stream;
+    this.#socket = socket;
+  }
+
+  isBlocked(): boolean {
+    return false;
+  }
+
+  breakOff(): void {
+    // Not the session: it would wait until the client has read what it was sent.
+    if (this.#isReset) return void this.#socket.destroy();
+    this.#isReset = true;
+    this.#stream.close(constants.NGHTTP2_CANCEL);
+  }
 }
 
 interface OpenedStream {

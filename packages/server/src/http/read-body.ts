@@ -1,5 +1,5 @@
 /** Reads request bodies within the allowance of a call. Until a body is read, backpressure stops its client from sending more. */
-import type { Http2ServerRequest, ServerHttp2Stream } from "node:http2";
+import type { Http2ServerRequest } from "node:http2";
 import type { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { Code, HoltError, invalidArgument } from "../lib/errors.ts";
@@ -12,12 +12,10 @@ const EMPTY = Buffer.alloc(0);
  * @param overhead how many bytes the body may have in addition to the message
  * @throws MessageTooLargeError, also if only the announced length is too large; HoltError CANCELLED if the client disconnects early
  */
-export function readBody(request: HttpRequest | ServerHttp2Stream, allowance: Allowance, overhead = 0): Promise<Buffer> | Buffer {
+export function readBody(request: HttpRequest, allowance: Allowance, overhead = 0): Promise<Buffer> | Buffer {
   const limit = allowance.messageBytes + overhead;
-  if ("headers" in request) {
-    if (hasNoBody(request)) return EMPTY;
-    if (Number(request.headers["content-length"]) > limit) throw new MessageTooLargeError(allowance.messageBytes);
-  }
+  if (hasNoBody(request)) return EMPTY;
+  if (Number(request.headers["content-length"]) > limit) throw new MessageTooLargeError(allowance.messageBytes);
   // Checks for past events, which are not emitted again: an HTTP/2 stream without data emits 'end' even if nobody reads.
   if (carrierOf(request).destroyed) throw clientLeft();
   if (request.readableEnded) return EMPTY;
@@ -35,7 +33,7 @@ function carrierOf(source: Readable): Readable {
   return "stream" in source ? (source as Http2ServerRequest).stream : source;
 }
 
-function clientLeft(): HoltError {
+export function clientLeft(): HoltError {
   return new HoltError(Code.CANCELLED, "the client disconnected before its request was complete");
 }
 

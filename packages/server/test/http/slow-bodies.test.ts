@@ -1,13 +1,15 @@
 /** Callers that send their requests slowly hold neither the slots of the process nor the memory of other callers. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import type { Socket } from "node:net";
 import { test } from "node:test";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import type { ConcurrencyLimit, Slot } from "../../src/jobs/limit.ts";
+import { invalidArgument } from "../../src/lib/errors.ts";
 import { openHttp2, openSocket, requestHttp2, untilClosed } from "../harness/raw-clients.ts";
 import { startDirectory } from "../harness/scim/directory.ts";
-import { frame } from "../harness/transport-server.ts";
+import { frame, startTransports } from "../harness/transport-server.ts";
 import { until } from "../harness/wait.ts";
 import { startWorld, type World } from "../harness/world.ts";
 
@@ -91,6 +93,33 @@ test("a gRPC caller with a token holds no slot of the process while its message 
   stream.end(Buffer.alloc(2));
   await new Promise((resolve) => stream.resume().once("close", resolve));
   assert.equal(callLimit.runs, before + 2);
+});
+
+test("a gRPC caller whose message arrives with its headers is authenticated once", async () => {
+  const callLimit = new CountedSlots();
+  await using world = await startWorld({ callLimit });
+  await using session = openHttp2(world.port);
+  await once(session, "connect");
+  const headers = { ":method": "POST", ":path": CREATE_GROUP, "content-type": "application/grpc", te: "trailers" };
+  const before = callLimit.runs;
+  await requestHttp2(session, { ...headers, authorization: `Bearer ${world.owner.token}` }, frame(Buffer.alloc(0)));
+  assert.equal(callLimit.runs, before + 1);
+});
+
+test("gRPC calls that are refused before their message has arrived leave no stream open", async () => {
+  const run = () => Promise.reject(invalidArgument("", "refused without reading"));
+  await using server = await startTransports({ run, limits: { sessionIdleMs: 200 } });
+  const session = openHttp2(server.port);
+  const isClosed = once(session, "close");
+  for (const bytes of [1, 20_000, 60_000]) {
+    const headers = { ":method": "POST", ":path": CREATE_GROUP, "content-type": "application/grpc", te: "trailers" };
+    const stream = session.request(headers);
+    stream.write(Buffer.alloc(bytes));
+    const [answer] = await once(stream, "response");
+    assert.equal(answer["grpc-status"], "3");
+  }
+  // The server closes an idle connection that has no open stream.
+  await isClosed;
 });
 
 /** Sends a message of 60,000 bytes but its end. The server has read it before the next ping is answered. */

@@ -1,33 +1,41 @@
-/** The wait for one call: it ends with the reply, or earlier when the caller leaves or its deadline passes. */
+/** The wait for one call: it ends with the outcome of the call, or earlier when the caller leaves or its deadline passes. */
 
 export class CallWait {
+  readonly #onAbort: (reason: Error) => void;
+  #hasEnded = false;
   #reason: Error | undefined;
   #controller: AbortController | undefined;
-  #reject: ((reason: Error) => void) | undefined;
 
-  /** Ends the wait. The first reason counts. */
-  abort(reason: Error): void {
-    if (this.#reason !== undefined) return;
-    this.#reason = reason;
-    this.#controller?.abort(reason);
-    this.#reject?.(reason);
+  /** @param onAbort called at most once, and not after `end` */
+  constructor(onAbort: (reason: Error) => void) {
+    this.#onAbort = onAbort;
   }
 
-  /** Aborted with the wait. Made on demand, because few handlers need it. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  /** Ends the wait with the outcome of the call. @returns false if it has ended before, so that nobody waits for the outcome */
+  end(): boolean {
+    const isFirst = !this.#hasEnded;
+    this.#hasEnded = true;
+    return isFirst;
+  }
+
+  /** Ends the wait early, unless it has ended before. */
+  abort(reason: Error): void {
+    if (!this.end()) return;
+    this.#reason = reason;
+    this.#controller?.abort(reason);
+    this.#onAbort(reason);
+  }
+
+  /** Aborted when the wait ends early. Made on demand, because few handlers need it. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
       if (this.#reason !== undefined) this.#controller.abort(this.#reason);
     }
     return this.#controller.signal;
-  }
-
-  /** Settles like `result`, or rejects with the reason for which the wait ended, whichever comes first. Called once. */
-  until<T>(result: Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      this.#reject = reject;
-      if (this.#reason !== undefined) reject(this.#reason);
-      result.then(resolve, reject);
-    });
   }
 }

@@ -43,7 +43,7 @@ export function createGrpcHandler(options: GrpcOptions): GrpcHandler {
     handleStream(stream, headers, answer) {
       const route = unary.get(headers[":path"] ?? "");
       if (route === undefined || !isNative(headers)) return false;
-      void serveUnary({ stream, headers, answer, route }, options);
+      serveUnary({ stream, headers, answer, route }, options);
       return true;
     },
     handleRequest(request, response) {

@@ -1,30 +1,30 @@
 /**
  * Serves unary gRPC directly on HTTP/2 streams. Nearly all calls are unary, so they skip the layers that the other protocols need (see
- * connect-handlers.ts).
+ * connect-handlers.ts). Calls are many and small, so each has few objects, listeners and promises.
  */
 
-import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Answer } from "../../http/answer.ts";
-import { COMMON_HEADERS } from "../../http/http-exchange.ts";
-import { limitBodyTime } from "../../http/http2-server.ts";
-import { readBody } from "../../http/read-body.ts";
 import type { Allowance, RequestMemory } from "../../http/request-memory.ts";
-import { SLICE_BYTES, SlicedOutput } from "../../http/sliced-output.ts";
+import { StreamBody } from "../../http/stream-body.ts";
 import type { TransportLimits } from "../../http/transport-limits.ts";
 import { Code, HoltError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
 import { isOpen } from "../call/authenticate.ts";
+import type { Reply } from "../call/call.ts";
 import type { Operation } from "../call/operation.ts";
 import type { Run } from "../call/run.ts";
 import { errorContextOf } from "../status.ts";
+import { atEndOfTurn } from "./at-end-of-turn.ts";
 import { CallWait } from "./call-wait.ts";
 import { decodeBinary } from "./decode-message.ts";
 import { frameReply } from "./frame-reply.ts";
 import { grpcStatus, statusTrailers } from "./grpc-status.ts";
 import { parseGrpcTimeout } from "./grpc-timeout.ts";
 import { assertEncoding, OVERHEAD, unframe } from "./message-framing.ts";
+import { refuseStream, sendMessage } from "./unary-answer.ts";
 import { UnaryMetadata } from "./unary-metadata.ts";
 
 export interface UnaryOptions {
@@ -41,8 +41,6 @@ export interface UnaryRoute {
   readonly alias: string | undefined;
 }
 
-const OK = { "grpc-status": "0" };
-
 /** Whether `serveUnary` serves the request, given that its path names an operation. */
 export function isNative(headers: IncomingHttpHeaders): boolean {
   const type = headers["content-type"];
@@ -57,83 +55,120 @@ export interface UnaryStream {
   readonly route: UnaryRoute;
 }
 
-/** Answers the call; never rejects. */
-export async function serveUnary(unary: UnaryStream, options: UnaryOptions): Promise<void> {
-  const { stream, headers, route } = unary;
-  const wait = new CallWait();
-  const leave = () => wait.abort(new HoltError(Code.CANCELLED, "The caller disconnected"));
-  stream.once("close", leave);
-  limitBodyTime(stream, options.limits.requestMs);
-  let deadline: NodeJS.Timeout | undefined;
-  try {
-    deadline = startDeadline(wait, parseGrpcTimeout(headers["grpc-timeout"]));
-    sendReply(unary, await wait.until(answerCall(unary, wait, options)));
-  } catch (error) {
-    const context = errorContextOf(route.operation, route.alias, options.profile);
-    refuseStream(stream, statusTrailers(grpcStatus(error, context, options.log)));
-  } finally {
-    stream.off("close", leave);
-    clearTimeout(deadline);
+/** Answers the call; never throws. */
+export function serveUnary(unary: UnaryStream, options: UnaryOptions): void {
+  const call = new UnaryCall(unary, options);
+  call.limitTime();
+  // A small request is complete by then, and its caller is authenticated once. The caller of a longer one is authenticated before it is read.
+  atEndOfTurn(() => call.start());
+}
+
+class UnaryCall {
+  readonly #unary: UnaryStream;
+  readonly #options: UnaryOptions;
+  readonly #body: StreamBody;
+  readonly #wait: CallWait;
+  readonly #allowance: Allowance;
+  #deadline: NodeJS.Timeout | undefined;
+  #hasStarted = false;
+
+  constructor(unary: UnaryStream, options: UnaryOptions) {
+    const { stream, answer, route } = unary;
+    this.#unary = unary;
+    this.#options = options;
+    this.#allowance = options.memory.allow(isOpen(route.operation.access), answer);
+    this.#wait = new CallWait((reason) => this.#refuse(reason));
+    this.#body = new StreamBody(stream, () => this.start());
+    answer.onClose = () => this.#leave();
   }
-}
 
-function startDeadline(wait: CallWait, ms: number | undefined): NodeJS.Timeout | undefined {
-  if (ms === undefined) return undefined;
-  return setTimeout(() => wait.abort(new HoltError(Code.DEADLINE_EXCEEDED, "The deadline of the call has passed")), ms);
-}
+  limitTime(): void {
+    try {
+      const ms = parseGrpcTimeout(this.#unary.headers["grpc-timeout"]);
+      if (ms !== undefined) this.#deadline = setTimeout(() => this.#wait.abort(deadlinePassed()), ms);
+    } catch (error) {
+      this.#hasStarted = true;
+      this.#fail(error);
+    }
+  }
 
-/** @returns the reply as a length-prefixed message */
-async function answerCall(unary: UnaryStream, wait: CallWait, { run, memory }: UnaryOptions): Promise<Buffer> {
-  const { stream, headers, answer, route } = unary;
-  const { operation, alias } = route;
-  const encoding = headers["grpc-encoding"] as string | undefined;
-  const allowance = memory.allow(isOpen(operation.access), answer);
-  try {
-    const metadata = new UnaryMetadata(headers, answer, wait, alias);
-    const reply = await run(operation, () => readMessage(stream, encoding, operation, allowance), metadata);
-    const framed = frameReply(operation.method.output, reply);
+  /** Does nothing the second time. */
+  start(): void {
+    if (this.#hasStarted) return;
+    this.#hasStarted = true;
+    const { headers, answer, route } = this.#unary;
+    const { run, limits } = this.#options;
+    this.#body.hold(limits.requestMs);
+    const metadata = new UnaryMetadata(headers, answer, this.#wait, route.alias);
+    run(route.operation, () => this.#readMessage(), metadata).then(
+      (reply) => this.#finish(reply),
+      (error) => this.#fail(error),
+    );
+  }
+
+  #readMessage(): Message | Promise<Message> {
+    assertEncoding(this.#encoding);
+    const body = this.#body.read(this.#allowance, OVERHEAD);
+    return body instanceof Promise ? body.then((whole) => this.#decode(whole)) : this.#decode(body);
+  }
+
+  #decode(body: Buffer): Message | Promise<Message> {
+    const { input } = this.#unary.route.operation.method;
+    const message = unframe(body, this.#encoding, this.#allowance);
+    return message instanceof Promise ? message.then((inflated) => decodeBinary(input, inflated)) : decodeBinary(input, message);
+  }
+
+  get #encoding(): string | undefined {
+    return this.#unary.headers["grpc-encoding"] as string | undefined;
+  }
+
+  #finish(reply: Reply): void {
+    try {
+      if (this.#wait.end()) this.#send(reply);
+    } catch (error) {
+      this.#refuse(error);
+    } finally {
+      this.#release();
+    }
+  }
+
+  #send(reply: Reply): void {
+    const { stream, headers, answer, route } = this.#unary;
+    const { method, handler } = route.operation;
+    const framed = frameReply(method.output, reply);
     // A write has happened, so its reply is sent in any case.
-    if (operation.handler?.kind === "read") answer.reserve(framed.length);
-    return framed;
-  } finally {
-    allowance.release();
+    if (handler?.kind === "read") answer.reserve(framed.length);
+    sendMessage(stream, framed, answer, headers["content-type"] as string);
+  }
+
+  #fail(error: unknown): void {
+    if (this.#wait.end()) this.#refuse(error);
+    this.#release();
+  }
+
+  #refuse(error: unknown): void {
+    const { stream, route } = this.#unary;
+    const { profile, log } = this.#options;
+    clearTimeout(this.#deadline);
+    const context = errorContextOf(route.operation, route.alias, profile);
+    refuseStream(stream, statusTrailers(grpcStatus(error, context, log)));
+    // Deferred: in the same tick, the reset would overtake the answer, and the client would wait for it.
+    if (!stream.readableEnded) setImmediate(() => this.#body.abandon());
+  }
+
+  #release(): void {
+    clearTimeout(this.#deadline);
+    this.#allowance.release();
+  }
+
+  /** The stream is closed. */
+  #leave(): void {
+    this.#body.close();
+    // Most streams are closed after their answer. An error would be made in vain, with its stack.
+    if (!this.#wait.hasEnded) this.#wait.abort(new HoltError(Code.CANCELLED, "The caller disconnected"));
   }
 }
 
-async function readMessage(
-  stream: ServerHttp2Stream,
-  encoding: string | undefined,
-  { method }: Operation,
-  allowance: Allowance,
-): Promise<Message> {
-  assertEncoding(encoding);
-  const body = await readBody(stream, allowance, OVERHEAD);
-  return decodeBinary(method.input, await unframe(body, encoding, allowance));
-}
-
-function sendReply({ stream, headers, answer }: UnaryStream, framed: Buffer): void {
-  if (stream.closed || stream.destroyed) return;
-  stream.once("wantTrailers", () => stream.sendTrailers(OK));
-  stream.respond({ ...COMMON_HEADERS, ":status": 200, "content-type": headers["content-type"] }, { waitForTrailers: true });
-  if (framed.length > SLICE_BYTES) {
-    sendSliced(stream, answer, framed);
-  } else {
-    answer.add(framed.length);
-    stream.end(framed);
-  }
-}
-
-function sendSliced(stream: ServerHttp2Stream, answer: Answer, bytes: Uint8Array): void {
-  const output = new SlicedOutput(answer, stream);
-  output.write(bytes);
-  output.end();
-}
-
-/** Ends a stream with an error ("Trailers-Only"), and asks a client that still sends to stop (RFC 9113 §8.1). */
-function refuseStream(stream: ServerHttp2Stream, trailers: Record<string, string>): void {
-  if (stream.closed || stream.destroyed || stream.headersSent) return;
-  const headers = { ...COMMON_HEADERS, ":status": 200, "content-type": "application/grpc", "grpc-accept-encoding": "gzip" };
-  stream.respond({ ...headers, ...trailers }, { endStream: true });
-  // Deferred: in the same tick, the reset would overtake the answer, and the client would wait for it.
-  if (!stream.readableEnded) setImmediate(() => stream.close(constants.NGHTTP2_NO_ERROR));
+function deadlinePassed(): HoltError {
+  return new HoltError(Code.DEADLINE_EXCEEDED, "The deadline of the call has passed");
 }
