@@ -27,6 +27,23 @@ interface Session {
   openStreams: number;
 }
 
+/** A stream with what the server keeps of it until it is closed. */
+type ServedStream = ServerHttp2Stream & { served?: { readonly answer: Answer; readonly session: Session } | undefined };
+
+/** A listener of all streams. */
+function endAnswer(this: ServedStream): void {
+  this.served?.answer.end();
+}
+
+/** A listener of all streams. A closed stream is garbage for a while before it is collected, and keeps nothing until then. */
+function closeAnswer(this: ServedStream): void {
+  if (this.served === undefined) return;
+  const { answer, session } = this.served;
+  this.served = undefined;
+  answer.close();
+  session.openStreams--;
+}
+
 export function createHttp2Server(onStream: StreamHandler, parts: ServerParts): ConnectionServer {
   const { onRequest, limits, answers, peers, log } = parts;
   const sessions = new Map<ServerHttp2Session, Session>();
@@ -49,19 +66,17 @@ export function createHttp2Server(onStream: StreamHandler, parts: ServerParts): 
     });
   });
   server.on("sessionError", (err) => log.debug({ err }, "HTTP/2 connection failed"));
-  server.on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags, rawHeaders: readonly string[]) => {
+  server.on("stream", (stream: ServedStream, headers: IncomingHttpHeaders, _flags, rawHeaders: readonly string[]) => {
     // First of all: an error without a listener would end the process.
     stream.on("error", onStreamError);
     const session = sessions.get(stream.session as ServerHttp2Session);
     if (session === undefined) return stream.close(constants.NGHTTP2_REFUSED_STREAM);
     const answer = new Answer(answers, session.peer.clientOf(headers), new StreamCarrier(stream, session.socket));
     session.openStreams++;
+    stream.served = { answer, session };
     // Both happen once. `once` would cost more for each stream than all that they do.
-    stream.on("finish", () => answer.end());
-    stream.on("close", () => {
-      answer.close();
-      session.openStreams--;
-    });
+    stream.on("finish", endAnswer);
+    stream.on("close", closeAnswer);
     if (isTooLong(rawHeaders, limits.headerBytes)) return refuseStream(stream, 431);
     if (!namesOneHost(headers)) return refuseStream(stream, 400);
     if (!isStreaming(headers)) limitBodyTime(stream, limits.requestMs);
