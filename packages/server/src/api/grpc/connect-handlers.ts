@@ -26,7 +26,7 @@ import { withCheckedBody } from "./checked-body.ts";
 import { readMessage, withoutMessage } from "./connect-message.ts";
 import { connectError, grpcStatus } from "./grpc-status.ts";
 import { isBeyondTimers, LONGEST_MS } from "./grpc-timeout.ts";
-import type { UnaryOptions } from "./native-unary.ts";
+import type { UnaryOptions } from "./unary-call.ts";
 import { untilAborted } from "./until-aborted.ts";
 
 /** Adds services that are not operations: health, reflection. */

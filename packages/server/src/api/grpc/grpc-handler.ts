@@ -13,8 +13,9 @@ import { compileCanonicalPaths, serviceNames } from "./aliases.ts";
 import { createConnectHandlers, serveByConnect } from "./connect-handlers.ts";
 import { grpcStatus, statusTrailers } from "./grpc-status.ts";
 import { type Health, healthRoutes } from "./health.ts";
-import { isNative, serveUnary, type UnaryOptions, type UnaryRoute } from "./native-unary.ts";
+import { isNative, serveUnary } from "./native-unary.ts";
 import { reflectionRoutes } from "./reflection.ts";
+import type { UnaryOptions, UnaryRoute } from "./unary-call.ts";
 
 export interface GrpcOptions extends UnaryOptions {
   readonly operations: readonly Operation[];
