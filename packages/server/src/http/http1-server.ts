@@ -91,8 +91,9 @@ export function createHttp1Server({ onRequest, limits, answers, peers, log }: Se
   function onClose(this: MeteredHttp1Response): void {
     const { socket } = this.req;
     this.answer?.close();
-    const { running } = connectionOf(socket);
-    running.splice(running.indexOf(this), 1);
+    // Undefined if the connection was closed first.
+    const running = connections.get(socket)?.running;
+    running?.splice(running.indexOf(this), 1);
     if (drained !== undefined) socket.destroySoon();
   }
 

@@ -4,7 +4,7 @@ import { request } from "node:http";
 import type { Socket } from "node:net";
 import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { type RequestHandler, send } from "../../src/http/http-exchange.ts";
+import { type HttpResponse, type RequestHandler, send } from "../../src/http/http-exchange.ts";
 import { closed, openHttp2, openSocket, requestHttp2, talk, untilClosed } from "../harness/raw-clients.ts";
 import { startTransports } from "../harness/transport-server.ts";
 import { giveTime, until } from "../harness/wait.ts";
@@ -45,6 +45,21 @@ test("pipelined requests on one connection are all answered", async () => {
   await using server = await startTransports();
   const answers = await talk(server.port, get("/a") + get("/b") + get("/c", "connection: close\r\n"));
   assert.deepEqual(answers.match(/"rest":"\/\w"/g), ['"rest":"/a"', '"rest":"/b"', '"rest":"/c"']);
+});
+
+test("a connection gets no listeners from the requests that its client left unanswered", async () => {
+  const held: HttpResponse[] = [];
+  await using server = await startTransports({ rest: (_received, response) => void held.push(response) });
+  const client = openSocket(server.port);
+  client.write(get("/held").repeat(12));
+  await until(() => held.length === 12);
+  const { socket } = held[0]!.req;
+  const listeners = socket.listenerCount("close");
+  client.destroy();
+  await until(() => socket.closed);
+  for (const response of held) response.destroy();
+  await until(() => held.every(({ closed }) => closed));
+  assert.ok(socket.listenerCount("close") <= listeners, `${socket.listenerCount("close")} instead of ${listeners}`);
 });
 
 test("a client that sends on after the last request of a connection still gets all responses, and only the last request's", async () => {
