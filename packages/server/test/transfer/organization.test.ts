@@ -53,6 +53,12 @@ async function problemsOf(settings: Settings, code: number): Promise<string[]> {
   return lines.slice(0, -1).toSorted();
 }
 
+/** Whether the server has sealed entries of the organization and signed their end, as it does every few seconds. */
+async function hasCheckpoint({ store, orgUid }: World): Promise<boolean> {
+  const row = await store.reader.selectFrom("audit_checkpoint").select("org_uid").where("org_uid", "=", orgUid).executeTakeFirst();
+  return row !== undefined;
+}
+
 for (const from of storeNames) {
   describe(`an organization of a server on ${from}`, () => {
     test("moves to other servers of both stores with all of its rows, and with nothing of other organizations", async () => {
@@ -64,6 +70,7 @@ for (const from of storeNames) {
       const robot = await world.robot(world.orgUid, ORDINARY);
       const exported = join(folder.path, "export");
       await insertOtherRows(world);
+      await until(() => hasCheckpoint(world));
       await must(["export", world.orgUid, exported], source);
       const texts = await textsIn(exported);
       for (const { uid } of await organizationsOf(world)) if (uid !== world.orgUid) foreign.push(uid);
