@@ -10,7 +10,7 @@ import { type Allowance, MessageTooLargeError } from "./request-memory.ts";
 /** DATA frames that are taken before somebody reads. Each has up to 16 KiB. */
 const EARLY_FRAMES = 2;
 
-/** Who waits for the rest of a body. */
+/** The reader that waits for the rest of a body. */
 interface Waiting {
   readonly allowance: Allowance;
   readonly limit: number;

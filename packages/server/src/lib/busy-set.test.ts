@@ -4,7 +4,7 @@ import fc from "../../test/harness/property.ts";
 import { type BusyMember, BusySet } from "./busy-set.ts";
 
 describe("a busy set", () => {
-  it("has the same members as a Set after any additions and deletions", () => {
+  it("a busy set has the same members as a Set after any additions and deletions", () => {
     const steps = fc.array(fc.tuple(fc.boolean(), fc.nat(5)));
     fc.assert(
       fc.property(steps, (changes) => {

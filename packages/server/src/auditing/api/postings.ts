@@ -20,7 +20,7 @@ export interface BlockRange {
   readonly isDescending: boolean;
 }
 
-/** What the searches of one page share. */
+/** The parts that all searches of one page use. */
 export interface Search {
   readonly db: ReadDb;
   readonly organization: string;

@@ -7,7 +7,7 @@ export interface Entry<T> {
   settle(isHeld: boolean): void;
 }
 
-/** What one transaction writes. */
+/** The outcomes and releases of one transaction. */
 export interface Batch {
   readonly outcomes: readonly Entry<Outcome>[];
   readonly releases: readonly Entry<Release>[];

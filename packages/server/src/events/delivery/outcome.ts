@@ -3,7 +3,7 @@ import { sql } from "kysely";
 import type { WriteDb } from "../../db/store.ts";
 import type { Verdict } from "./retry.ts";
 
-/** What one attempt changes in its delivery. */
+/** The changes that one attempt makes to its delivery. */
 export interface Outcome extends Pick<Verdict, "state" | "next_attempt_time"> {
   readonly subscription_uid: string;
   readonly position: number;
