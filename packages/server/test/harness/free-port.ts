@@ -3,8 +3,9 @@ import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:net";
 
-/** Below the ports that systems give to outgoing connections, which could take the port before the server does. */
-const FIRST = 10_000;
+/** After 10080, to which `fetch` sends nothing (Fetch Standard, "bad port"). */
+const FIRST = 10_081;
+/** The first of the ports that systems give to outgoing connections, which could take the port before the server does. */
 const END = 32_768;
 
 /** Finds a free port. A server must know its port before it starts, because its tokens contain it. */
