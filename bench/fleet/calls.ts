@@ -9,8 +9,24 @@ export interface CallSpec {
   readonly body?: string;
 }
 
+/** The read of a group. */
+export function readOf(group: string): CallSpec {
+  return { method: "GET", path: `/iam/v2/groups/${group}` };
+}
+
+interface Called {
+  readonly server: HoltServer;
+  readonly spec: CallSpec;
+}
+
+/** Calls all servers at the same time, with as many connections in total, whatever their number. */
+export async function callAll(called: readonly Called[], callsOfEach: number, connections: number): Promise<void> {
+  const each = Math.ceil(connections / called.length);
+  await Promise.all(called.map(({ server, spec }) => sendCalls(server, spec, callsOfEach, each)));
+}
+
 /** @throws on the first answer that is not a success */
-export async function sendCalls(server: HoltServer, spec: CallSpec, count: number, connections: number): Promise<void> {
+async function sendCalls(server: HoltServer, spec: CallSpec, count: number, connections: number): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   let left = count;
   const sendNext = async (): Promise<void> => {

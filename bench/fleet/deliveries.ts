@@ -1,67 +1,19 @@
-/**
- * Measures the extra cost of sharing a backlog of deliveries. Processes that compete for few processors take more CPU time
- * for the same work, and batch less of it, whether they share it or not. So each round measures servers that share a database,
- * and then as many servers that share nothing: those with a processor each would be as many times as fast as one of them.
- */
-import { type Sink, startSink } from "../events/servers.ts";
-import { type Line, median, short } from "../report.ts";
-import { type Fleet, startFleet } from "./servers.ts";
-import { measureIdle, secondsBeyondIdle, spentDuring } from "./spent.ts";
+/** Deliveries of one or several fleets, each of which works on a backlog of its own. */
+import type { Sink } from "../events/servers.ts";
+import type { Fleet } from "./servers.ts";
+import type { Work } from "./work.ts";
 
+/** Of all fleets together. */
 const SUBSCRIPTIONS = 32;
-export const EVENTS = Number(process.env.BENCH_FLEET_EVENTS ?? 16_000);
+const EVENTS = Number(process.env.BENCH_FLEET_EVENTS ?? 16_000);
 /**
  * Deliveries of each server before the measured ones: it compiles their code, and its connections plan their statements.
  * As many as are measured, because one of several servers only has its part of those.
  */
 const WARM_UP_PER_SERVER = EVENTS;
-export const ROUNDS = Number(process.env.BENCH_FLEET_ROUNDS ?? 5);
-
-export async function sharedDeliveries(sizes: readonly number[]): Promise<Line[]> {
-  const lines: Line[] = [];
-  for (const size of sizes.filter((size) => size > 1)) {
-    await using stack = new AsyncDisposableStack();
-    const start = async (servers: number) => stack.use(await startFleet(servers));
-    const sink = stack.use(await startSink());
-    const prepare = async (fleets: readonly Fleet[]) => {
-      const backlog = await openBacklog(fleets, sink);
-      return () => measure(fleets, backlog);
-    };
-    const shared = await prepare([await start(size)]);
-    const alone = await prepare(await Promise.all(Array.from({ length: size }, () => start(1))));
-    const rounds = [];
-    for (let round = 0; round < ROUNDS; round++) rounds.push({ shared: await shared(), alone: await alone() });
-    const ratios = rounds.map((round) => round.shared / round.alone);
-    const each = short(median(rounds.map((round) => round.shared)));
-    const eachAlone = short(median(rounds.map((round) => round.alone)));
-    const figure = `CPU time ${each} ms each, ${eachAlone} ms if they share nothing; ratios ${ratios.map(short).join(", ")}, median ${short(median(ratios))}`;
-    lines.push({ measured: `${EVENTS} deliveries of a shared backlog, ${size} servers`, store: "postgres", figure });
-  }
-  return lines;
-}
-
-/** CPU time of servers and PostgreSQL per delivery, in milliseconds, without that of idle servers. */
-async function measure(fleets: readonly Fleet[], backlog: Backlog): Promise<number> {
-  await backlog.settle();
-  const idle = await Promise.all(fleets.map(measureIdle));
-  const done = Promise.withResolvers<void>();
-  const spent = Promise.all(fleets.map((fleet) => spentDuring(fleet, () => done.promise)));
-  await backlog.deliver(EVENTS);
-  done.resolve();
-  const seconds = (await spent).map((one, i) => secondsBeyondIdle(one, idle[i]!));
-  return (seconds.reduce((sum, one) => sum + one, 0) / EVENTS) * 1000;
-}
-
-/** Deliveries of fleets that work on them at the same time. */
-export interface Backlog {
-  /** Waits until nothing arrives any more. */
-  settle(): Promise<void>;
-  /** Appends events, and waits until so many have arrived since `settle`. */
-  deliver(events: number): Promise<void>;
-}
 
 /** Subscribes the sink to events of the fleets, and lets the servers warm up. */
-export async function openBacklog(fleets: readonly Fleet[], sink: Sink): Promise<Backlog> {
+export async function deliveries(fleets: readonly Fleet[], sink: Sink): Promise<Work> {
   const backlogs = await Promise.all(fleets.map((fleet) => subscribe(fleet, sink.url, SUBSCRIPTIONS / fleets.length)));
   const settle = async () => {
     await sink.untilQuiet();
@@ -75,7 +27,7 @@ export async function openBacklog(fleets: readonly Fleet[], sink: Sink): Promise
   await deliver(WARM_UP_PER_SERVER * fleets.flatMap(({ servers }) => servers).length);
   // Autovacuum does it within a minute. Before, PostgreSQL plans for empty tables.
   for (const { client } of fleets) await client.query("analyze");
-  return { settle, deliver };
+  return { kind: "deliveries", count: EVENTS, prepare: settle, run: () => deliver(EVENTS) };
 }
 
 /** @returns a function that appends events, in equal numbers for each subscription */

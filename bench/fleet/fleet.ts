@@ -8,9 +8,9 @@ import type { StoreName } from "../data/stores.ts";
 import { type Line, short } from "../report.ts";
 import { scale } from "../scale.ts";
 import { backgroundWork } from "./background.ts";
-import { type CallSpec, sendCalls } from "./calls.ts";
-import { sharedDeliveries } from "./deliveries.ts";
+import { type CallSpec, callAll, readOf } from "./calls.ts";
 import { type Fleet, startFleet } from "./servers.ts";
+import { sharedWork } from "./sharing.ts";
 import { type Idle, measureIdle, spentDuring } from "./spent.ts";
 import { sampleWaits } from "./waits.ts";
 
@@ -32,26 +32,19 @@ interface Cost {
 export async function fleetParts(store: StoreName): Promise<Line[]> {
   if (store === "sqlite") return [];
   const lines: Line[] = [];
-  const first = new Map<string, Cost>();
   for (const size of SIZES) {
     await using fleet = await startFleet(size);
     const specs = await kinds(fleet);
     // Each server compiles its hot code first, with as many calls whatever their number and however busy the machine is.
-    for (const spec of specs.values()) await callAll(fleet, spec);
+    for (const spec of specs.values()) await callServers(fleet, spec);
     const idle = await measureIdle(fleet);
     for (const [kind, spec] of specs) {
       const cost = await measure(fleet, spec, idle);
-      const one = first.get(kind) ?? cost;
-      first.set(kind, one);
-      const scaling = (one.serverUs + one.databaseUs) / (cost.serverUs + cost.databaseUs);
       const figure = `${short(cost.perSecond)}/s; CPU time per answer: server ${short(cost.serverUs)} µs, PostgreSQL ${short(cost.databaseUs)} µs; waits: ${cost.waits.join(", ") || "none"}`;
-      lines.push({
-        ...{ measured: `${kind}, ${size} server${size > 1 ? "s" : ""}`, store, figure },
-        ...(kind === "reads" && size > 1 && { target: "CPU time ≤ 1/0.9 of one server's", holds: scaling >= 0.9 }),
-      });
+      lines.push({ measured: `${kind}, ${size} server${size > 1 ? "s" : ""}`, store, figure });
     }
   }
-  return [...lines, ...(await backgroundWork(SIZES)), ...(await sharedDeliveries(SIZES))];
+  return [...lines, ...(await backgroundWork(SIZES)), ...(await sharedWork(SIZES))];
 }
 
 async function kinds({ servers: [first], organization }: Fleet): Promise<ReadonlyMap<string, CallSpec>> {
@@ -59,22 +52,24 @@ async function kinds({ servers: [first], organization }: Fleet): Promise<Readonl
   const { digest } = await registry.image(REPOSITORY, "latest");
   const headers = { authorization: basic("_token", first.token) };
   return new Map<string, CallSpec>([
-    ["reads", { method: "GET", path: `/iam/v2/groups/${organization}` }],
+    ["reads", readOf(organization)],
     ["pulls of a manifest", { method: "GET", path: `/v2/${REPOSITORY}/manifests/${digest}`, headers }],
     ["writes", { method: "POST", path: `/iam/v2/groups/${organization}`, body: '{"name":"created"}' }],
   ]);
 }
 
-/** Calls all servers at the same time, with as many connections in total, whatever their number. */
-async function callAll({ servers }: Fleet, spec: CallSpec): Promise<void> {
-  const connections = Math.ceil(scale.connections / servers.length);
-  await Promise.all(servers.map((server) => sendCalls(server, spec, CALLS, connections)));
+async function callServers({ servers }: Fleet, spec: CallSpec): Promise<void> {
+  await callAll(
+    servers.map((server) => ({ server, spec })),
+    CALLS,
+    scale.connections,
+  );
 }
 
 /** Polling costs CPU time per second and not per answer, so it is subtracted: a busy machine answers less per second. */
 async function measure(fleet: Fleet, spec: CallSpec, idle: Idle): Promise<Cost> {
   const waits = sampleWaits(fleet.client);
-  const spent = await spentDuring(fleet, () => callAll(fleet, spec));
+  const spent = await spentDuring(fleet, () => callServers(fleet, spec));
   const answers = CALLS * fleet.servers.length;
   const us = (seconds: number, idlePart: number) => ((seconds - idlePart * spent.seconds) / answers) * 1e6;
   return {
