@@ -62,7 +62,7 @@ function writeBlob() {
     disableExperimentalSEAWarning: true,
     // Code that this machine compiled is of no use to another architecture, and differs between builds.
     useCodeCache: false,
-    execArgv: ["--max-semi-space-size=4", "--heap-growing-percent=50", "--expose-gc"],
+    execArgv: ["--max-semi-space-size=8", "--heap-growing-percent=75", "--expose-gc"],
     assets,
   };
   writeFileSync(join(scratch, "sea.json"), JSON.stringify(config));

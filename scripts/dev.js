@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const vite = join(dirname(createRequire(join(root, "packages/console/build.js")).resolve("vite/package.json")), "bin/vite.js");
 const processes = [
-  spawn(process.execPath, ["--watch", "--max-semi-space-size=4", "--heap-growing-percent=50", join(root, "packages/server/bin/holtd.js")], {
+  spawn(process.execPath, ["--watch", "--max-semi-space-size=8", "--heap-growing-percent=75", join(root, "packages/server/bin/holtd.js")], {
     stdio: "inherit",
   }),
   spawn(process.execPath, [vite, "--clearScreen", "false"], {

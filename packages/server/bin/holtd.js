@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --max-semi-space-size=4 --heap-growing-percent=50
+#!/usr/bin/env -S node --max-semi-space-size=8 --heap-growing-percent=75
 // The flags keep the heap small. Node would let the young generation grow to 128 MB, which is most of what the server needs, and the
 // old one to several times its contents before it collects garbage there.
 // Starts holtd. Plain JavaScript, so that a Node that cannot run the server's TypeScript says so instead of failing to parse it.

@@ -1,4 +1,4 @@
-#!/usr/bin/env -S MALLOC_ARENA_MAX=2 node --max-semi-space-size=4 --heap-growing-percent=50 --expose-gc
+#!/usr/bin/env -S MALLOC_ARENA_MAX=2 node --max-semi-space-size=8 --heap-growing-percent=75 --expose-gc
 // Starts the built server. The options keep its memory small: Node would let the young generation grow to most of what the
 // server needs, and the C library would keep an arena for each thread. With the last option, the server gives memory back
 // when it has started.
