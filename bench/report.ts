@@ -21,17 +21,6 @@ export function printLines(lines: readonly Line[]): void {
   }
 }
 
-/** A line with the latencies of a list or a request, and a target for the 99th percentile. */
-export function latencyLine(
-  measured: string,
-  store: string,
-  figures: { readonly p50: number; readonly p99: number },
-  limitMs: number,
-): Line {
-  const { p50, p99 } = figures;
-  return { measured, store, figure: `p50 ${short(p50)} ms, p99 ${short(p99)} ms`, target: `p99 ≤ ${limitMs} ms`, holds: p99 <= limitMs };
-}
-
 function verdict(holds: boolean | undefined): string {
   if (holds === undefined) return "";
   return holds ? "holds" : "MISSED";

@@ -3,7 +3,7 @@
  * one request at a time.
  */
 import { openDataset, type StoreName } from "../data/stores.ts";
-import { latency } from "../libraries/latency.ts";
+import { latency } from "../latency.ts";
 import type { Line } from "../report.ts";
 import { isChosen, scale } from "../scale.ts";
 import { type Served, serveFilled } from "../servers.ts";

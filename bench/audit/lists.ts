@@ -1,6 +1,6 @@
 /** Measures pages of a long audit log by every filter. One client sends one request at a time. */
 import type { StoreName } from "../data/stores.ts";
-import { latency } from "../libraries/latency.ts";
+import { latency } from "../latency.ts";
 import type { Line } from "../report.ts";
 import { isChosen, scale } from "../scale.ts";
 import { type Served, serveFilled } from "../servers.ts";

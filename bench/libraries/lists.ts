@@ -1,9 +1,9 @@
 /** Measures lists, searches, versions and counts of a large catalogue of artifacts. */
 import type { StoreName } from "../data/stores.ts";
+import { latency } from "../latency.ts";
 import type { Line } from "../report.ts";
 import { isChosen } from "../scale.ts";
 import { serveCatalogue } from "./catalogue.ts";
-import { latency } from "./latency.ts";
 
 const LIMIT_MS = 25;
 const PAGE_SIZE = 50;

@@ -1,8 +1,8 @@
 /** Measures the index pages that package managers read before they download, in a large library. */
 import type { StoreName } from "../data/stores.ts";
+import { latency } from "../latency.ts";
 import type { Line } from "../report.ts";
 import { serveCatalogue } from "./catalogue.ts";
-import { latency } from "./latency.ts";
 
 const LIMIT_MS = 5;
 const TYPES = { JSON: "application/vnd.pypi.simple.v1+json", HTML: "text/html" } as const;

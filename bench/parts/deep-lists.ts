@@ -2,9 +2,9 @@
  * Measures expensive lists of a large table: below a small group, deep page tokens, and a large skip. One client sends
  * one request at a time.
  */
-import { compare } from "../compare.ts";
 import type { StoreName } from "../data/stores.ts";
-import { type Line, latencyLine } from "../report.ts";
+import { latency } from "../latency.ts";
+import type { Line } from "../report.ts";
 import { type Served, serve } from "../servers.ts";
 
 const PAGE_SIZE = 50;
@@ -18,19 +18,25 @@ export async function deepLists(store: StoreName): Promise<Line[]> {
   const { rows, teams } = holt.contents;
   const skip = Math.floor(rows * 0.9);
   const list = (query: string) => `/iam/v2/identities?page_size=${PAGE_SIZE}&${query}`;
+  const measure = (measured: string, paths: readonly string[]) =>
+    latency(
+      measured,
+      holt,
+      paths.map((path) => holt.request("GET", path)),
+      LIMIT_MS[store],
+    );
   return [
     ...(teams.length === 0
       ? []
       : [
-          await latency(
+          await measure(
             `List by name below ${teams.length} groups with 1000 identities each`,
-            holt,
             teams.map((team) => list(`order_by=name&uidp.descendants_of=${team}`)),
           ),
         ]),
-    await latency(`List by name, from page ${(rows * DEEP_FRACTION) / PAGE_SIZE} on`, holt, await deepPages(holt, list("order_by=name"))),
-    await latency(`List by name, skip=${skip}`, holt, [list(`order_by=name&skip=${skip}`)]),
-    await latency(`List in default order, skip=${skip}`, holt, [list(`skip=${skip}`)]),
+    await measure(`List by name, from page ${(rows * DEEP_FRACTION) / PAGE_SIZE} on`, await deepPages(holt, list("order_by=name"))),
+    await measure(`List by name, skip=${skip}`, [list(`order_by=name&skip=${skip}`)]),
+    await measure(`List in default order, skip=${skip}`, [list(`skip=${skip}`)]),
   ];
 }
 
@@ -41,11 +47,4 @@ async function deepPages(holt: Served, path: string): Promise<string[]> {
   const tokens = [await next(`skip=${holt.contents.rows * DEEP_FRACTION - 2 * PAGE_SIZE}`)];
   while (tokens.length < PAGES) tokens.push(await next(`page_token=${tokens.at(-1)}`));
   return tokens.map((token) => `${path}&page_token=${token}`);
-}
-
-async function latency(measured: string, { name, server, request }: Served, paths: readonly string[]): Promise<Line> {
-  const load = { port: server.port, connections: 1, requests: paths.map((path) => request("GET", path)) };
-  const [figures] = await compare("http1", [{ pid: server.pid, load }]);
-  if (figures === undefined) throw new Error("figures are missing");
-  return latencyLine(measured, name, figures, LIMIT_MS[name]);
 }

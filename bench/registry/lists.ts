@@ -1,13 +1,13 @@
 /** Measures lists of the management API in a large registry: repos below the organization, and tags of one repo. */
 import { newUid, parentOf } from "../../packages/server/src/lib/uid.ts";
 import { digestOf } from "../../packages/server/test/harness/registry/registry-client.ts";
-import { compare } from "../compare.ts";
 import { bootstrapDatabase, insertAll, openSink, type Target } from "../data/fill.ts";
 import { countsOf, groupRows, planRows, type Row, randomName } from "../data/rows.ts";
 import { type Filled, openDataset, type StoreName } from "../data/stores.ts";
+import { latency } from "../latency.ts";
 import { compareRest } from "../limit/compare.ts";
 import { listPlan, type Rows, rowsByName } from "../limit/plans.ts";
-import { type Line, latencyLine } from "../report.ts";
+import type { Line } from "../report.ts";
 import { scale } from "../scale.ts";
 import { serveFilled } from "../servers.ts";
 import { repoCounts, repoRow, tagRow } from "./rows.ts";
@@ -59,9 +59,7 @@ export async function registryLists(store: StoreName): Promise<Line[]> {
   ] as const) {
     const answer = await holt.fetch("GET", path);
     const requests = [holt.request("GET", path)];
-    const [alone] = await compare("http1", [{ pid: holt.server.pid, load: { port: holt.server.port, connections: 1, requests } }]);
-    if (alone === undefined) throw new Error("figures are missing");
-    lines.push(latencyLine(measured, store, alone, LIMIT_MS[store]));
+    lines.push(await latency(measured, holt, requests, LIMIT_MS[store]));
     lines.push(
       await compareRest({
         measured: `${measured}, ${scale.connections} clients`,

@@ -1,7 +1,7 @@
 /** Measures the latency for one client that sends one request at a time. */
-import { compare } from "../compare.ts";
-import { type Line, short } from "../report.ts";
-import type { Served } from "../servers.ts";
+import { compare } from "./compare.ts";
+import { type Line, short } from "./report.ts";
+import type { Served } from "./servers.ts";
 
 /** @param limitMs target for the 99th percentile; undefined if there is none */
 export async function latency(
