@@ -13,12 +13,11 @@ import { basic, CONFIG, createRegistryClient, LAYER, MANIFEST } from "../../pack
 import { startSink } from "../events/servers.ts";
 import { type Line, median, short } from "../report.ts";
 import { deliveries } from "./deliveries.ts";
-import { imports, untilNone } from "./imports.ts";
+import { imports } from "./imports.ts";
 import { type Fleet, startFleet } from "./servers.ts";
-import { type Idle, measureIdle, secondsBeyondIdle, spentDuring } from "./spent.ts";
-import type { Work } from "./work.ts";
+import { type Idle, measureIdle } from "./spent.ts";
+import { costOf, ROUNDS, untilNone, type Work } from "./work.ts";
 
-const ROUNDS = 3;
 const SCANS = Number(process.env.BENCH_FLEET_SCANS ?? 240);
 const PACKAGES_PER_IMAGE = 300;
 const SAMPLE_MS = 10;
@@ -45,6 +44,7 @@ export async function backgroundWork(sizes: readonly number[]): Promise<Line[]> 
   for (const size of sizes) {
     await using fleet = await startFleet(size);
     await using sink = await startSink();
+    // Before all work, which leaves the servers something to do for a while.
     const idle = await measureIdle(fleet);
     const leased: LeasedWork[] = [
       { work: await deliveries([fleet], sink), table: "subscription_queue", key: "subscription_uid", rounds: ROUNDS },
@@ -66,17 +66,19 @@ export async function backgroundWork(sizes: readonly number[]): Promise<Line[]> 
 
 async function measure(fleet: Fleet, leased: LeasedWork, idle: Idle): Promise<Share> {
   const shares: Share[] = [];
-  for (let round = 0; round < leased.rounds; round++) {
-    await leased.work.prepare();
-    shares.push(await measureRound(fleet, leased, idle));
-  }
+  for (let round = 0; round < leased.rounds; round++) shares.push(await measureRound(fleet, leased, idle));
   return { cpuMs: median(shares.map(({ cpuMs }) => cpuMs)), busiest: median(shares.map(({ busiest }) => busiest)) };
 }
 
 async function measureRound(fleet: Fleet, { work, table, key }: LeasedWork, idle: Idle): Promise<Share> {
-  const holders = sampleHolders(fleet.client, table, key);
-  const spent = secondsBeyondIdle(await spentDuring(fleet, work.run), idle);
-  return { cpuMs: (spent / work.count) * 1000, busiest: await holders.end() };
+  await work.prepare();
+  let busiest = Number.NaN;
+  const run = async () => {
+    const holders = sampleHolders(fleet.client, table, key);
+    await work.run();
+    busiest = await holders.end();
+  };
+  return { cpuMs: await costOf([fleet], { ...work, run }, [idle]), busiest };
 }
 
 /** Counts samples in which a server has a job. */

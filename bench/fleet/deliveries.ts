@@ -3,7 +3,7 @@ import type { Sink } from "../events/servers.ts";
 import type { Fleet } from "./servers.ts";
 import type { Work } from "./work.ts";
 
-/** Of all fleets together. */
+/** All fleets together have so many. */
 const SUBSCRIPTIONS = 32;
 const EVENTS = Number(process.env.BENCH_FLEET_EVENTS ?? 16_000);
 /**

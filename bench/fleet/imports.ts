@@ -1,9 +1,8 @@
 /** Imports of advisories as work of one or several fleets. */
-import { setTimeout as sleep } from "node:timers/promises";
-import type pg from "pg";
+import { decodeJwt } from "jose";
 import { secdbOf } from "../../packages/server/test/harness/advisories/remote-client.ts";
 import type { Fleet } from "./servers.ts";
-import type { Work } from "./work.ts";
+import { untilNone, type Work } from "./work.ts";
 
 /** An organization may have this number at most. */
 const IMPORTS = 8;
@@ -23,7 +22,7 @@ async function importsOf(
   { organization, post, client, servers: [{ token }] }: Fleet,
   count: number,
 ): Promise<Pick<Work, "prepare" | "run">> {
-  const { sub } = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()) as { sub: string };
+  const { sub } = decodeJwt(token);
   const capabilities = ["advisories.create", "advisories.update", "advisories.list"];
   const { uid: role } = await post(`/iam/v2/roles/${organization}`, { name: "importer", capabilities });
   await post(`/iam/v2/roleBindings/${organization}`, { identityUid: sub, roleUid: role });
@@ -44,8 +43,4 @@ async function importsOf(
       await untilNone(client, "select count(*) as n from advisory_import where state in ('waiting', 'running')");
     },
   };
-}
-
-export async function untilNone(client: pg.Client, query: string): Promise<void> {
-  while (Number((await client.query<{ n: string }>(query)).rows[0]?.n) > 0) await sleep(50);
 }

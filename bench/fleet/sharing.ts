@@ -10,12 +10,12 @@ import { callAll, readOf } from "./calls.ts";
 import { deliveries } from "./deliveries.ts";
 import { imports } from "./imports.ts";
 import { type Fleet, startFleet } from "./servers.ts";
-import { costOf, type Work } from "./work.ts";
+import { measureIdle } from "./spent.ts";
+import { costOf, ROUNDS, type Work } from "./work.ts";
 
-const ROUNDS = Number(process.env.BENCH_FLEET_ROUNDS ?? 5);
 /** Reads of a round, of all servers together. */
 const READS = 40_000;
-/** Of the servers that share a database, in the CPU time of those that share nothing. */
+/** The most that servers that share a database may spend on a read, as a multiple of what servers that share nothing spend. */
 const MAX_READ_COST = 1 / 0.9;
 
 export async function sharedWork(sizes: readonly number[]): Promise<Line[]> {
@@ -44,8 +44,13 @@ async function rounds(
 ): Promise<Rounds> {
   const [together, apart] = [await workOf(shared), await workOf(alone)];
   const costs = [];
-  for (let round = 0; round < ROUNDS; round++) costs.push({ shared: await costOf(shared, together), alone: await costOf(alone, apart) });
+  for (let round = 0; round < ROUNDS; round++) costs.push({ shared: await measure(shared, together), alone: await measure(alone, apart) });
   return { kind: `${together.count} ${together.kind}`, costs };
+}
+
+async function measure(fleets: readonly Fleet[], work: Work): Promise<number> {
+  await work.prepare();
+  return costOf(fleets, work, await Promise.all(fleets.map(measureIdle)));
 }
 
 function compare(size: number, { kind, costs }: Rounds, maxCost?: number): Line {

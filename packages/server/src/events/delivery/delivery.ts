@@ -35,10 +35,10 @@ export interface Delivery extends AsyncDisposable {
 
 /** How often a server looks for changes by other servers and by commands. Its own changes wake it. */
 const POLL_MS = 1000;
-/** Publishing a backlog takes long, and the other servers must not ask all the time whether it is over. */
-const MAX_BUSY_MS = 200;
 /** Under load, events of this time are published together: each commit delays the next one. */
 const PUBLISH_SPACING_MS = 50;
+/** Publishing a backlog takes long, and the other servers must not ask all the time whether it is over. */
+const MAX_BUSY_MS = 200;
 
 export function startDelivery({ store, clock, log, webhook, policy, retentionMs, eventPrefix, attempts }: DeliveryOptions): Delivery {
   const pollMs = store.dialect.notify === undefined ? Number.POSITIVE_INFINITY : POLL_MS;
