@@ -1,4 +1,5 @@
 /** Reads a filled tree of groups with its role bindings, for peers that answer the same questions about it. */
+import { decodeJwt } from "jose";
 import { openDatabase } from "../../packages/server/src/cli/open-installation.ts";
 import { createGrants } from "../../packages/server/src/iam/grants/grants.ts";
 import { createAccessTokens, MAX_LIFETIME_SECONDS } from "../../packages/server/src/iam/tokens/access-token.ts";
@@ -55,7 +56,7 @@ export async function readTree({ target, contents, server }: Served): Promise<Tr
 
   async function mintToken(uid: string): Promise<string> {
     // As in the owner's token, so that the server accepts it.
-    const { iss: issuer } = JSON.parse(Buffer.from(server.token.split(".")[1] ?? "", "base64url").toString()) as { iss: string };
+    const { iss: issuer = "" } = decodeJwt(server.token);
     const { access, registered } = await grants.load(uid);
     const issued = createAccessTokens({ issuer, keys, clock: systemClock, audiences: createAudienceList([issuer]) });
     const content = {

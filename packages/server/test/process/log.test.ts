@@ -4,6 +4,7 @@ import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
 import { test } from "node:test";
 import { PingService } from "@holt/api/gen/platform/ping/v2/ping_pb.ts";
+import { decodeJwt } from "jose";
 import { openDatabase } from "../../src/cli/open-installation.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { createGrpcClient } from "../harness/clients.ts";
@@ -33,7 +34,7 @@ test("the log has one JSON line per call with operation, caller and outcome", as
   await using folder = await temporaryFolder();
   await using server = await startHoltd({ HOLT_DATA_DIR: folder.path });
   const token = await printedToken({ HOLT_DATA_DIR: folder.path, HOLT_LISTEN: `127.0.0.1:${server.port}` });
-  const owner = (JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()) as { sub: string }).sub;
+  const owner = decodeJwt(token).sub;
   const call = (path: string, headers: Record<string, string>) => fetch(server.baseUrl + path, { headers });
   const authorization = `Bearer ${token}`;
   await call("/iam/v2/groups", { authorization, cgrequestid: "r-1", cgclientid: "tests" });
