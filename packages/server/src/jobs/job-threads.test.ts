@@ -1,6 +1,7 @@
 /** Jobs on threads whose modules are made for the test. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import { setFlagsFromString } from "node:v8";
 import { Worker } from "node:worker_threads";
 import { until } from "../../test/harness/wait.ts";
 import { invalidArgument } from "../lib/errors.ts";
@@ -22,6 +23,17 @@ test("a thread does one job after the other, gets replies, and reports errors", 
   assert.equal(await run("b"), "b heard b");
   await assert.rejects(run("bad"), { message: "no" });
   assert.deepEqual(await Promise.all([run("c"), run("d")]), ["c heard c", "d heard d"]);
+});
+
+test("the young generation of a thread grows beyond the limit of Node's options", async () => {
+  setFlagsFromString("--max-semi-space-size=1");
+  await using threads = threadsThat(`
+    const { getHeapSpaceStatistics } = await import("node:v8");
+    for (let kept = [], i = 0; i < 2_000_000; i++) if (kept.push({ i }) > 50_000) kept = [];
+    return String(getHeapSpaceStatistics().find((space) => space.space_name === "new_space").space_size);
+  `);
+  const bytes = Number(await threads.run("", () => {}, never));
+  assert.ok(bytes > 4 * 1024 * 1024, `${bytes} bytes`);
 });
 
 test("a job is done by a new thread if the last one exited by itself", async (t) => {

@@ -4,6 +4,7 @@
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { setFlagsFromString } from "node:v8";
 import { Worker, type WorkerOptions } from "node:worker_threads";
 
 /** `scripts/build.js` defines it. */
@@ -59,8 +60,10 @@ function filesInExecutable({ fileNames, read }: Executable, prefix: string): Pro
   };
 }
 
-/** Starts a thread with a module of this program. */
+/** Starts a thread with a module of this program. The size of its young generation is that of the options. */
 export function startThread(module: URL, options: WorkerOptions): Worker {
+  // V8 would prefer that of Node's own options, which has been set for the main thread already.
+  setFlagsFromString("--max-semi-space-size=0");
   if (executable === undefined) return new Worker(module, options);
   return new Worker(executable.threadCode(module.href), { ...options, eval: true });
 }
