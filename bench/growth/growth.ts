@@ -10,7 +10,7 @@ import { operations } from "./operations.ts";
 
 const MAX_RATIO = 1.3;
 const SIZES = [1000, 10_000, 100_000, 1_000_000];
-/** Rows of a further size on SQLite, such as 10000000; filling it takes half an hour and 30 GB. */
+/** Rows of a further size on SQLite, such as 10000000; filling it takes a quarter of an hour and 32 GB. */
 const HUGE = Number(process.env.BENCH_HUGE_ROWS ?? 0);
 const COLD_CHECKS = 2000;
 
