@@ -54,6 +54,19 @@ test("a call in several organizations counts in each of them", async () => {
   assert.throws(() => rates.admit([org], "a", db), /limit of calls_per_second is 2/);
 });
 
+test("a call beyond the rates of two organizations is refused once, also while the limits of one are read again", async () => {
+  const [org, other] = [newUid(""), newUid("")];
+  const { db } = databaseOf({ [org]: { calls_per_second: 1 }, [other]: { calls_per_second: 1 } });
+  let now = 0;
+  const rates = createCallRates(() => now);
+  await rates.admit([org], "a", db);
+  now += 1999;
+  await rates.admit([org, other], "a", db);
+  now += 1;
+  // A second rejection, which nobody handles, would fail the test.
+  await assert.rejects(async () => rates.admit([org, other], "a", db), { code: Code.RESOURCE_EXHAUSTED });
+});
+
 test("the limits of an organization are read again after two seconds, and not for every call", async () => {
   const org = newUid("");
   const { db, reads } = databaseOf({});

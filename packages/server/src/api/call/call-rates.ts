@@ -56,15 +56,23 @@ export function createCallRates(now: () => number = () => performance.now()): Ca
     if (ofAll !== undefined) take(orgUid, "calls_per_second", ofAll);
   }
 
+  function knownLimits(orgUid: string): Limits | undefined {
+    const found = known.get(orgUid);
+    return found !== undefined && now() - found.at < LIMITS_AGE_MS ? found.limits : undefined;
+  }
+
+  /** Takes nothing before all limits are read, so that a refusal leaves no promise behind. */
+  async function readAndTake(organizations: readonly string[], principal: string | undefined, db: ReadDb): Promise<void> {
+    const limits: Limits[] = [];
+    for (const orgUid of organizations) limits.push(knownLimits(orgUid) ?? (await load(orgUid, db)));
+    for (const [i, orgUid] of organizations.entries()) takeAll(orgUid, principal, limits[i]!);
+  }
+
   return {
     admit(organizations, principal, db) {
-      let reading: Promise<void> | undefined;
-      for (const orgUid of organizations) {
-        const found = known.get(orgUid);
-        if (found !== undefined && now() - found.at < LIMITS_AGE_MS) takeAll(orgUid, principal, found.limits);
-        else reading = Promise.resolve(reading).then(async () => takeAll(orgUid, principal, await load(orgUid, db)));
-      }
-      return reading;
+      for (const orgUid of organizations) if (knownLimits(orgUid) === undefined) return readAndTake(organizations, principal, db);
+      for (const orgUid of organizations) takeAll(orgUid, principal, known.get(orgUid)!.limits);
+      return undefined;
     },
   };
 }
