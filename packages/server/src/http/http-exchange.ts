@@ -54,6 +54,11 @@ export function answerEmpty(response: HttpResponse, status: number, headers: Hea
   response.end();
 }
 
+/** Whether the client of a closed response left before its end. Over HTTP/2, node itself ends the stream of such a client. */
+export function wasCutOff(response: HttpResponse): boolean {
+  return "stream" in response ? response.stream.aborted : !response.writableFinished;
+}
+
 /** Whether the whole request has arrived. Over HTTP/2, node also calls an aborted request complete. */
 export function isWhole(request: HttpRequest): boolean {
   return request.complete && !request.aborted;

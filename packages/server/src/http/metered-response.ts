@@ -136,6 +136,15 @@ export class MeteredHttp1Response extends ServerResponse implements AnswerCarrie
 }
 
 export class MeteredHttp2Response extends Http2ServerResponse {
+  static {
+    // Its type has the property, but Node's class lacks it.
+    Object.defineProperty(MeteredHttp2Response.prototype, "destroyed", {
+      get: function (this: Http2ServerResponse): boolean {
+        return this.stream.destroyed || this.stream.closed;
+      },
+    });
+  }
+
   answer: Answer | undefined;
   readonly #metered = new MeteredOutput(this, {
     write: (...given) => super.write(...(given as [Content])),

@@ -8,6 +8,8 @@ export async function sendChunks(response: HttpResponse, chunks: AsyncIterable<s
   for await (const chunk of chunks) {
     if (response.destroyed) return;
     if (!(response as Pick<ServerResponse, "write">).write(chunk)) await drained(response);
+    // Nothing more is read for a client that left meanwhile.
+    if (response.destroyed) return;
   }
   response.end();
 }
@@ -22,6 +24,8 @@ function drained(response: HttpResponse): Promise<void> {
     };
     response.on("drain", settle);
     response.on("close", settle);
+    // Then no event comes.
+    if (response.destroyed) settle();
   });
 }
 

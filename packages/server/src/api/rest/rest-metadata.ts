@@ -1,6 +1,6 @@
 /** Call metadata of a REST request. Computes values that few calls need on demand. */
 
-import { type HttpRequest, type HttpResponse, remoteAddressOf } from "../../http/http-exchange.ts";
+import { type HttpRequest, type HttpResponse, remoteAddressOf, wasCutOff } from "../../http/http-exchange.ts";
 import type { TraceHeaders } from "../../lib/tracer.ts";
 import type { CallMetadata } from "../call/call.ts";
 import { clientText } from "../call/call-metadata.ts";
@@ -60,7 +60,7 @@ export class RestMetadata implements CallMetadata {
 function signalOf(response: HttpResponse): AbortSignal {
   const controller = new AbortController();
   const abort = (): void => {
-    if (!response.writableFinished) controller.abort();
+    if (wasCutOff(response)) controller.abort();
   };
   if (response.destroyed) abort();
   else response.once("close", abort);

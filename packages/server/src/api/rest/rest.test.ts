@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type ClientRequest, createServer as createHttp1, request as http1Request, type IncomingMessage } from "node:http";
-import { connect, createServer as createHttp2 } from "node:http2";
+import { connect, constants, createServer as createHttp2 } from "node:http2";
 import { type AddressInfo, connect as connectSocket } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { create } from "@bufbuild/protobuf";
@@ -285,6 +285,16 @@ describe("a REST call", () => {
     controller.abort();
     await assert.rejects(response);
     await aborted;
+  });
+
+  it("a REST call over HTTP/2 is aborted when its client resets the stream", async () => {
+    const session = connect(`http://127.0.0.1:${portOf(http2)}`);
+    aborted = undefined;
+    const stream = session.request({ ":path": "/iam/v2/groups/wait" }).on("error", () => {});
+    await until(() => aborted !== undefined);
+    stream.close(constants.NGHTTP2_CANCEL);
+    await aborted;
+    session.close();
   });
 
   it("a REST call may use the absolute form of the request target", async () => {

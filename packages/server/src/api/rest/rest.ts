@@ -7,7 +7,7 @@ import { readBody } from "../../http/read-body.ts";
 import { type Allowance, MessageTooLargeError, type RequestMemory } from "../../http/request-memory.ts";
 import { breakOff } from "../../http/send-chunks.ts";
 import type { CompleteBody } from "../../http/send-complete.ts";
-import { HoltError, internal } from "../../lib/errors.ts";
+import { Code, HoltError, internal } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { compileJsonEncoder } from "../../lib/proto-json.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
@@ -73,7 +73,7 @@ export function createRestHandler(options: RestOptions): RestHandler {
     } catch (thrown) {
       const error = holtErrorOf(thrown, requestId, options.log);
       if (response.headersSent) {
-        options.log.error({ err: error, requestId }, "a response broke off");
+        if (error.code !== Code.CANCELLED) options.log.error({ err: error, requestId }, "a response broke off");
         return breakOff(response);
       }
       sendError(request, response, requestId, answerFromError(error, contextOf(found, options)));
