@@ -12,7 +12,7 @@ import type { Socket } from "node:net";
 import { Answer, type AnswerCarrier } from "./answer.ts";
 import { limitTime } from "./body-time.ts";
 import { namesOneHost } from "./host-header.ts";
-import { COMMON_HEADERS, type RequestHandler, setCommonHeaders } from "./http-exchange.ts";
+import { COMMON_HEADERS, type HttpRequest, type RequestHandler, setCommonHeaders } from "./http-exchange.ts";
 import type { ConnectionServer, ServerParts } from "./http1-server.ts";
 import { MeteredHttp2Response } from "./metered-response.ts";
 import type { Peer } from "./peers.ts";
@@ -135,6 +135,11 @@ function refuseStream(stream: ServerHttp2Stream, status: number): void {
 /** Whether the body has no time limit, as in a streaming call. */
 function isStreaming({ "content-type": type = "" }: IncomingHttpHeaders): boolean {
   return type.startsWith("application/grpc") || type.startsWith("application/connect+");
+}
+
+/** Limits the time of a body that has the content type of a streaming call, but is not part of one. */
+export function limitOtherBody(request: HttpRequest, ms: number): void {
+  if ("stream" in request && isStreaming(request.headers)) limitBodyTime(request.stream, ms);
 }
 
 /** Resets the stream if its request is not complete in time. */

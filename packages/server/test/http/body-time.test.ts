@@ -59,10 +59,15 @@ async function overHttp1(port: number, path: string, send: (body: Writable) => P
   return { bytes, answer: response.statusCode === 200 ? text : String(response.statusCode) };
 }
 
-async function overHttp2(port: number, path: string, send: (body: Writable) => Promise<number>): Promise<Transfer> {
+async function overHttp2(
+  port: number,
+  path: string,
+  send: (body: Writable) => Promise<number>,
+  type = "application/octet-stream",
+): Promise<Transfer> {
   const session = connect(`http://127.0.0.1:${port}`);
   session.on("error", () => {});
-  const stream = session.request({ ":method": "PUT", ":path": path });
+  const stream = session.request({ ":method": "PUT", ":path": path, "content-type": type });
   stream.on("error", () => {});
   let text = "";
   stream.on("data", (chunk: Buffer) => {
@@ -102,6 +107,12 @@ for (const [name, transfer] of [
     assert.equal(paused.answer, "closed");
   });
 }
+
+test("a body with the content type of a streaming call must arrive in time where no such call is served", async () => {
+  await using server = await startTransports({ limits, rest: count });
+  for (const path of ["/short", "/example.Unknown/Call"])
+    assert.equal((await overHttp2(server.port, path, pause, "application/connect+json")).answer, "closed");
+});
 
 test("a connection that carried a long body has its usual idle timeout again", async () => {
   await using server = await startTransports({ limits, rest: count });
