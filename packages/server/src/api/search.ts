@@ -16,9 +16,9 @@ import type { Access } from "../access/capabilities.ts";
 import { capabilitySet } from "../access/capability-set.ts";
 import type { ReadDb } from "../db/store.ts";
 import { invalidArgument } from "../lib/errors.ts";
-import { isAtOrBelow, isInRoot, isUid } from "../lib/uid.ts";
+import { isAtOrBelow, isInRoot, isUid, rangeAtOrBelow } from "../lib/uid.ts";
 import { implement, read } from "./call/implement.ts";
-import { atOrBelow } from "./resource/conditions.ts";
+import { within } from "./resource/conditions.ts";
 import { type SearchSource, searchIndexOf } from "./search-source.ts";
 
 const MIN_TEXT = 2;
@@ -122,7 +122,7 @@ async function findNames(db: ReadDb, source: SearchSource, question: ScopedQuest
   const stretch = sql`select uid, ${name} as name from ${db.dialect.readBy(table, searchIndexOf(source))}
     where substr(uid, 1, 40) = ${organization} ${range} ${hasDeleteTime ? sql`and delete_time is null` : sql``}
     order by lower(${name}), uid`;
-  const visible = isWhole ? sql`1 = 1` : atOrBelow(scopes, "r", "uid", db.dialect);
+  const visible = isWhole ? sql`1 = 1` : within(scopes.map(rangeAtOrBelow), sql.ref("r.uid"), db.dialect);
   const page = sql`select r.uid, r.name from (${stretch} limit ${MAX_COMPARED}) as r where ${test} and ${visible}
     order by lower(r.name), r.uid limit ${pageSize + 1}`;
   const { rows } = await sql<{ uid: string; name: string; context: string | null }>`

@@ -61,6 +61,19 @@ describeWithWorld("the search", (world) => {
     assert.deepEqual((await find({ text: "narrow", parent: "f".repeat(40) })).hits, []);
   });
 
+  it("finds names for a caller whose rights come from many groups", async () => {
+    const groups = await Promise.all(Array.from({ length: 33 }, (_, i) => world.group(world.orgUid, `many-${i}`)));
+    const repo = await createRepo(groups[32]!, "many-repo");
+    const caller = await world.robot(world.orgUid);
+    const role = await world.role(world.orgUid, [Capability.CAP_REPO_LIST]);
+    for (const group of groups) await world.bind(caller.uid, role, group);
+    const { hits } = await find({ text: "many-repo" }, caller);
+    assert.deepEqual(
+      hits.map(({ uid }) => uid),
+      [repo],
+    );
+  });
+
   it("treats patterns as text, limits each kind, and says whether there is more", async () => {
     const team = await world.group(world.orgUid, "limits");
     for (const name of ["page-1", "page-2", "page-3"]) await createRepo(team, name);

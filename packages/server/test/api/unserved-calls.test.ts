@@ -50,6 +50,21 @@ test("each operation that the server does not serve has one log line a minute, o
   assert.deepEqual(operations(), expected);
 });
 
+test("the log line of an unknown method has the address that a trusted proxy forwarded, over REST and gRPC", async () => {
+  const { log, lines } = keptLog();
+  await using server = await startServer({ log, env: { HOLT_TRUSTED_PROXIES: "127.0.0.1" } });
+  const forwarded = { "x-forwarded-for": "192.0.2.7" };
+  await server.http("GET", "/iam/v1/sandcastles", undefined, forwarded);
+  await server.http("POST", "/platform.sand.v1.Castles/Build", "", { ...forwarded, "content-type": "application/grpc" });
+  assert.deepEqual(
+    lines.map(({ protocol, remote }) => [protocol, remote]),
+    [
+      ["rest", "192.0.2.7"],
+      ["grpc", "192.0.2.7"],
+    ],
+  );
+});
+
 test("the number of log lines about operations that are not served is bounded", async () => {
   const { log, lines } = keptLog();
   const clock = createManualClock(new Date());

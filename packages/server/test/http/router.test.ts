@@ -61,6 +61,20 @@ test("readiness reflects the store and draining, over HTTP and gRPC", async () =
   assert.equal((await fetch(`http://127.0.0.1:${server.port}/healthz`)).status, 200);
 });
 
+test("the list of health statuses asks the store once for all services", async () => {
+  let pings = 0;
+  await using server = await startTransports({
+    async ping() {
+      pings++;
+    },
+  });
+  const health = createClient(Health, createGrpcTransport({ baseUrl: `http://127.0.0.1:${server.port}` }));
+  const { statuses } = await health.list({});
+  assert.ok(Object.keys(statuses).length > 50);
+  assert.ok(Object.values(statuses).every(({ status }) => status === ServingStatus.SERVING));
+  assert.equal(pings, 1);
+});
+
 test("a health watcher gets the status at once, and another one when the server drains", async () => {
   await using server = await startTransports();
   const health = createClient(Health, createGrpcTransport({ baseUrl: `http://127.0.0.1:${server.port}` }));

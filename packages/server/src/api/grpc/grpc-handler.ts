@@ -3,7 +3,7 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { DescService } from "@bufbuild/protobuf";
 import type { Answer } from "../../http/answer.ts";
-import type { HttpRequest, HttpResponse } from "../../http/http-exchange.ts";
+import { type HttpRequest, type HttpResponse, remoteAddressOf } from "../../http/http-exchange.ts";
 import { unimplemented } from "../../lib/errors.ts";
 import { clientText } from "../call/call-metadata.ts";
 import type { Operation } from "../call/operation.ts";
@@ -81,14 +81,15 @@ function isGrpc({ headers }: HttpRequest): boolean {
 }
 
 /** "Trailers-Only" in gRPC and in gRPC-Web: the status is in the headers. */
-function refuseUnknown({ headers, socket }: HttpRequest, path: string, response: HttpResponse, options: GrpcOptions): void {
+function refuseUnknown(request: HttpRequest, path: string, response: HttpResponse, options: GrpcOptions): void {
+  const { headers } = request;
   const { profile, log, unserved } = options;
   const method = path.slice(1);
   unserved.report(method, {
     protocol: headers["content-type"]?.startsWith("application/grpc-web") ? "grpc-web" : "grpc",
     clientId: clientText(headers.cgclientid),
     userAgent: clientText(headers["user-agent"]),
-    remoteAddress: socket.remoteAddress ?? "",
+    remoteAddress: remoteAddressOf(request, response),
   });
   const trailers = statusTrailers(grpcStatus(unimplemented(method), unknownOperation(profile), log));
   response.statusCode = 200;

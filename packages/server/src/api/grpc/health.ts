@@ -1,6 +1,6 @@
 /** Health of this server, for /readyz and grpc.health.v1: the server is healthy if its store can read and write and it is not stopping. */
 import { setTimeout as delay } from "node:timers/promises";
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import {
   HealthCheckResponse_ServingStatus,
@@ -61,9 +61,8 @@ export function healthRoutes(router: ConnectRouter, health: Health, names: Reado
       return { status: await status() };
     },
     async list() {
-      const statuses: Record<string, MessageInitShape<typeof HealthCheckResponseSchema>> = {};
-      for (const name of ["", ...names]) statuses[name] = create(HealthCheckResponseSchema, { status: await status() });
-      return { statuses };
+      const now = create(HealthCheckResponseSchema, { status: await status() });
+      return { statuses: Object.fromEntries(["", ...names].map((name) => [name, now])) };
     },
     watch: ({ service }, context) => watch(isKnown(service) ? status : async () => SERVICE_UNKNOWN, context.signal, health.draining),
   });
