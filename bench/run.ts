@@ -91,7 +91,8 @@ try {
     await stopServers();
   }
 } finally {
+  // Also those before a part that failed.
+  console.log();
+  printLines(lines);
   await closeAll();
 }
-console.log();
-printLines(lines);

@@ -23,10 +23,14 @@ export async function startSpiceDb(program: string, { facts, checks }: Tree): Pr
   const server = cleanUp.use(await startPeer({ program, args: ["serve", ...settings, ...addresses], port, path: "/openapi.json" }));
   const authorization = `Bearer ${KEY}`;
   await postJson(port, "/v1/schema/write", { schema: SCHEMA }, authorization);
+  let written: unknown;
   for (let start = 0; start < facts.length; start += FACTS_PER_WRITE) {
     const updates = facts.slice(start, start + FACTS_PER_WRITE).map(updateOf);
-    await postJson(port, "/v1/relationships/write", { updates }, authorization);
+    const answer = await postJson(port, "/v1/relationships/write", { updates }, authorization);
+    written = (answer as { writtenAt: unknown }).writtenAt;
   }
+  // Without it, the first answers may be those of a few seconds before.
+  const consistency = { atLeastAsFresh: written };
   const owned = cleanUp.move();
   return {
     ...server,
@@ -34,7 +38,8 @@ export async function startSpiceDb(program: string, { facts, checks }: Tree): Pr
     path: "/v1/permissions/check",
     authorization,
     bodies: checks.map(({ identity, uid }) => {
-      return { resource: referenceTo("group", uid), permission: "view", subject: { object: referenceTo("user", identity) } };
+      const subject = { object: referenceTo("user", identity) };
+      return { consistency, resource: referenceTo("group", uid), permission: "view", subject };
     }),
     isAllowed: (answer) => (answer as { permissionship?: string }).permissionship === "PERMISSIONSHIP_HAS_PERMISSION",
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
