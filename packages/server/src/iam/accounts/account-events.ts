@@ -2,6 +2,7 @@
 import type { WriteDb } from "../../db/store.ts";
 import type { Mailer } from "../../mail/mail.ts";
 import { appendPlainEvents, type EventNames } from "../../outbox/outbox.ts";
+import { joinedOrganizations } from "../joining/membership.ts";
 import { mailAccountNotice } from "./account-notices.ts";
 
 /** A change, by the last part of its event's type. */
@@ -28,7 +29,7 @@ export interface AccountEvent {
   readonly body?: Readonly<Record<string, unknown>>;
   /** One sentence to mail to the person; without it, no mail is sent. */
   readonly notice?: string;
-  /** Uids of the only organizations that hear of the change; by default all that the person has joined. */
+  /** Uids of the only organizations that are notified of the change; by default all that the person has joined. */
   readonly groups?: readonly string[];
   /** Uid of the identity that makes the change; by default the person of the account. */
   readonly actor?: string;
@@ -40,16 +41,13 @@ export interface AccountEventParts {
   readonly mailer: Mailer;
 }
 
-/** More organizations than a person joins. */
-const MAX_ORGANIZATIONS = 100;
-
-/** Every organization that the person has joined hears of the change; without one, the event is about no group. */
+/** Every organization that the person has joined is notified of the change; without one, the event is about no group. */
 export async function appendAccountEvent(
   db: WriteDb,
   { name, identityUid, body = {}, notice, actor = identityUid, groups, now }: AccountEvent,
   { names, mailer }: AccountEventParts,
 ): Promise<void> {
-  const events = (groups ?? (await joinedOrganizations(db, identityUid))).map((group) => ({
+  const events = (groups ?? (await organizationsToNotify(db, identityUid))).map((group) => ({
     type: `api.holt.account.${name}.v1`,
     source: `${names.baseUrl}/holt/v1/accounts`,
     subject: identityUid,
@@ -63,15 +61,8 @@ export async function appendAccountEvent(
   if (notice !== undefined) await mailAccountNotice(db, { identityUid, event: notice, now }, { mailer, baseUrl: names.baseUrl });
 }
 
-/** One empty uid if the person has joined none: then only the person and the operator hear of the change. */
-async function joinedOrganizations(db: WriteDb, identityUid: string): Promise<string[]> {
-  const joined = await db
-    .selectFrom("membership")
-    .select("org_uid")
-    .where("identity_uid", "=", identityUid)
-    .where("state", "=", "joined")
-    .orderBy("org_uid")
-    .limit(MAX_ORGANIZATIONS)
-    .execute();
-  return joined.length === 0 ? [""] : joined.map(({ org_uid }) => org_uid);
+/** One empty uid if the person has joined none: then only the person and the operator are notified of the change. */
+async function organizationsToNotify(db: WriteDb, identityUid: string): Promise<readonly string[]> {
+  const joined = await joinedOrganizations(db, identityUid);
+  return joined.length === 0 ? [""] : joined;
 }

@@ -8,6 +8,7 @@ import type { WriteCall } from "../../api/call/call.ts";
 import { notFound, permissionDenied } from "../../lib/errors.ts";
 import { isUid } from "../../lib/uid.ts";
 import { findAccount } from "../accounts/account-record.ts";
+import { joinedOrganizations } from "../joining/membership.ts";
 import type { LocalAccountTable } from "../tables.ts";
 import { isNarrowed } from "../tokens/narrowing.ts";
 import { assertHoldsAllOf, type EscalationCollaborators } from "./escalation.ts";
@@ -18,9 +19,6 @@ export interface ManagedAccount {
   /** Uid of an organization of the person in which the caller holds the capability; empty for the operator. */
   readonly organizationUid: string;
 }
-
-/** More organizations than a person joins. */
-const MAX_ORGANIZATIONS = 1000;
 
 /**
  * @throws NOT_FOUND, also for an account of which the caller sees nothing; PERMISSION_DENIED for one that others manage,
@@ -34,7 +32,7 @@ export async function findManaged(
 ): Promise<ManagedAccount> {
   const account = isUid(uid) ? await findAccount(call.db, uid) : undefined;
   if (account === undefined) throw notFound("Account", uid.slice(0, 200));
-  const joined = await joinedOrganizations(uid, call);
+  const joined = await joinedOrganizations(call.db, uid);
   const held = joined.filter((organization) => call.access.holds(capabilitySet([capability]), organization));
   const isOperator = isStaff(call, "", collaborators);
   if (held.length === 0 && !isOperator) throw notFound("Account", uid.slice(0, 200));
@@ -45,16 +43,4 @@ export async function findManaged(
     );
   await assertHoldsAllOf(uid, call, collaborators);
   return { account, organizationUid: held[0] ?? "" };
-}
-
-async function joinedOrganizations(identityUid: string, { db }: WriteCall): Promise<string[]> {
-  const rows = await db
-    .selectFrom("membership")
-    .select("org_uid")
-    .where("identity_uid", "=", identityUid)
-    .where("state", "=", "joined")
-    .orderBy("org_uid")
-    .limit(MAX_ORGANIZATIONS)
-    .execute();
-  return rows.map(({ org_uid }) => org_uid);
 }

@@ -1,11 +1,14 @@
 /**
- * Records which organizations people have joined or left. A person joins an organization by creating it, by redeeming an
+ * Records and reads which organizations people have joined or left. A person joins one by creating it, by redeeming an
  * invite, by signing in through its identity provider, or by accepting. Until then, the person's bindings there are
  * pending.
  */
-import type { WriteDb } from "../../db/store.ts";
+import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { rootOf } from "../../lib/uid.ts";
 import type { MembershipTable } from "../tables.ts";
+
+/** Organizations that are read at most; a person joins far fewer. */
+const MAX_ORGANIZATIONS = 1000;
 
 export interface Joining {
   readonly identityUid: string;
@@ -48,6 +51,19 @@ export async function recordSignIn(db: WriteDb, { identityUid, groupUid, now, em
 /** Ends the membership, or declines the pending bindings. Later bindings have no effect until the person joins again. */
 export async function leave(db: WriteDb, identityUid: string, orgUid: string, now: Date): Promise<void> {
   await save(db, { identity_uid: identityUid, org_uid: orgUid }, now, { state: "left", email: "" });
+}
+
+/** Uids of the organizations that a person has joined. */
+export async function joinedOrganizations(db: ReadDb, identityUid: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom("membership")
+    .select("org_uid")
+    .where("identity_uid", "=", identityUid)
+    .where("state", "=", "joined")
+    .orderBy("org_uid")
+    .limit(MAX_ORGANIZATIONS)
+    .execute();
+  return rows.map(({ org_uid }) => org_uid);
 }
 
 type MembershipKey = Pick<MembershipTable, "identity_uid" | "org_uid">;
