@@ -327,7 +327,7 @@ function commentOf(comments, desc) {
   return comments.get(`${desc.parent.typeName}.${desc.name}`) ?? "";
 }
 
-export function firstSentence(text) {
+function firstSentence(text) {
   return /^.*?\.(?= [A-Z"]|$)/s.exec(text)?.[0] ?? text;
 }
 

@@ -17,7 +17,7 @@ import { join } from "node:path";
 import { Failure } from "../failure.ts";
 
 /** HOLT_CONFIG_DIR, or the folder `holt` of the XDG base directory. */
-export function configFolder(): string {
+function configFolder(): string {
   const { HOLT_CONFIG_DIR, XDG_CONFIG_HOME, APPDATA } = process.env;
   if (HOLT_CONFIG_DIR) return HOLT_CONFIG_DIR;
   if (XDG_CONFIG_HOME) return join(XDG_CONFIG_HOME, "holt");

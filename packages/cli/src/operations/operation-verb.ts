@@ -11,7 +11,7 @@ export function verbOfOperation(path: string): Verb {
   return verbFrom(readOperation(path));
 }
 
-export function verbFrom(operation: Operation): Verb {
+function verbFrom(operation: Operation): Verb {
   const { path, summary, description, capabilities } = operation;
   const rest = description.slice(summary.length).trim();
   const needs = capabilities.length === 0 ? "" : `Needs ${capabilities.join(", ")}.`;

@@ -7,7 +7,7 @@ export function paint(style: Style, text: string, stream: NodeJS.WriteStream = p
   return hasColor(stream) ? styleText(style, text, { validateStream: false }) : text;
 }
 
-export function hasColor(stream: NodeJS.WriteStream): boolean {
+function hasColor(stream: NodeJS.WriteStream): boolean {
   const { NO_COLOR, TERM } = process.env;
   return stream.isTTY === true && (NO_COLOR === undefined || NO_COLOR === "") && TERM !== "dumb";
 }

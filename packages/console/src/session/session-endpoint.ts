@@ -12,7 +12,7 @@ export interface AccessToken {
 }
 
 /** The server refused to begin a session. The message is for the person. */
-export class SignInError extends Error {
+class SignInError extends Error {
   override readonly name = "SignInError";
 }
 

@@ -32,10 +32,6 @@ export function useSession(): SessionState {
   return useSyncExternalStore(subscribe, () => state);
 }
 
-export function sessionState(): SessionState {
-  return state;
-}
-
 /** Finds out whether this browser has a session. Does nothing once that is known. */
 export async function startSession(): Promise<SessionState> {
   if (state.kind === "unknown") await refresh();

@@ -16,7 +16,7 @@ import { isUid } from "../lib/uid.ts";
 import { findOrganization } from "./find-organization.ts";
 import { type Installation, openInstallation } from "./open-installation.ts";
 
-export const AUDIT_USAGE = `Usage: holtd audit verify [ORG]
+const AUDIT_USAGE = `Usage: holtd audit verify [ORG]
        holtd audit verify --file FILE [--jwks FILE]
        holtd audit export [ORG]
 

@@ -84,7 +84,7 @@ async function send(client: ClientBase, query: pg.QueryConfig, node?: RootOperat
  * Translates an error of the driver; unknown errors are returned unchanged.
  * Codes: https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
-export function errorFromPostgres(error: unknown, query?: RootOperationNode): unknown {
+function errorFromPostgres(error: unknown, query?: RootOperationNode): unknown {
   if (!(error instanceof Error)) return error;
   const { code, detail } = error as { code?: unknown; detail?: unknown };
   const table = query === undefined ? "" : writtenTable(query);

@@ -36,7 +36,7 @@ export function findDamage(path: string, table: string): readonly string[] {
 }
 
 /** Whether the error says that the file is damaged. */
-export function isDamage(error: unknown): boolean {
+function isDamage(error: unknown): boolean {
   const code = error instanceof Error && "errcode" in error ? Number(error.errcode) & 0xff : 0;
   return code === CORRUPT || code === NOT_A_DATABASE;
 }

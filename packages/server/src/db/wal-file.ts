@@ -38,7 +38,7 @@ export interface WalFrame {
 export class DamagedFrame extends Error {}
 
 /** @param bytes a multiple of 8, at an offset that is a multiple of 4 */
-export function addToChecksum([first, second]: Checksum, bytes: Uint8Array): Checksum {
+function addToChecksum([first, second]: Checksum, bytes: Uint8Array): Checksum {
   const words = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
   let a = first | 0;
   let b = second | 0;

@@ -60,7 +60,7 @@ export interface CountedCache {
   readonly misses: number;
 }
 
-export const CACHE_NAMES = ["access-tokens", "content-logins", "pull-tokens", "rights", "sign-in-policies"] as const;
+const CACHE_NAMES = ["access-tokens", "content-logins", "pull-tokens", "rights", "sign-in-policies"] as const;
 const cacheLabels: Labels = { cache: new Set(CACHE_NAMES), outcome: new Set(["hit", "miss"]) };
 
 /** Reports the look-ups of a cache. */

@@ -27,7 +27,7 @@ export function isPart(text: string): boolean {
 }
 
 /** The substrings that an artifact's name is counted by. Each name contains the empty string. */
-export function countedPartsOf(name: string): readonly string[] {
+function countedPartsOf(name: string): readonly string[] {
   return ["", ...indexedPartsOf(name)];
 }
 

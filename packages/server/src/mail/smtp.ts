@@ -93,7 +93,7 @@ export interface Mailbox {
 }
 
 /** @param text `Name <address>` or an address, which config.ts has checked */
-export function parseMailbox(text: string): Mailbox {
+function parseMailbox(text: string): Mailbox {
   const [, name = "", address = ""] = /^(.*?)\s*<([^<>]+)>$/.exec(text) ?? [];
   return address === "" ? { name: "", address: text.trim() } : { name: name.trim(), address };
 }
@@ -103,7 +103,7 @@ function singleLine(text: string): string {
 }
 
 /** Paragraphs, with links where a line is a URL. */
-export function htmlFromText(text: string): string {
+function htmlFromText(text: string): string {
   const paragraphs = text.split(/\n{2,}/).map((paragraph) => `<p>${paragraph.split("\n").map(htmlFromLine).join("<br>\n")}</p>`);
   return `<!doctype html>\n<html lang="en"><body>\n${paragraphs.join("\n")}\n</body></html>\n`;
 }

@@ -149,7 +149,7 @@ export async function appendSharedEvents(
  * The method's path up to its first variable, under the version that the client used: `/iam/v2/groups`,
  * `/iam/v2/roleBindings:batchCreate`.
  */
-export function sourcePath(path: string, alias: string | undefined): string {
+function sourcePath(path: string, alias: string | undefined): string {
   const fixed = path.split("/{", 1)[0] ?? path;
   return alias === undefined ? fixed : fixed.replace(/^(\/[a-z]+)\/v2(?=[/:]|$)/, `$1/${alias}`);
 }

@@ -26,7 +26,7 @@ export interface MissingRepo {
 }
 
 /** @throws OciError NAME_INVALID */
-export function parseRepositoryName(name: string): readonly string[] {
+function parseRepositoryName(name: string): readonly string[] {
   if (name.length > MAX_NAME || !NAME.test(name))
     throw new OciError("NAME_INVALID", "the name must match [a-z0-9]+([._-][a-z0-9]+)*, in segments separated by /");
   return name.split("/");

@@ -94,7 +94,7 @@ function parseWithoutPath(type: ResourceType, verb: PatchVerb, value: unknown): 
  * @returns undefined if the type has no such attribute
  * @throws ScimError invalidPath, invalidFilter
  */
-export function parsePath(type: ResourceType, text: string): PatchTarget | undefined {
+function parsePath(type: ResourceType, text: string): PatchTarget | undefined {
   const extension = findExtension(type, text);
   if (extension !== undefined) return { extension, attribute: undefined };
   if (!text.includes("[")) return targetFromPath(findAttributePath(type, text), undefined);

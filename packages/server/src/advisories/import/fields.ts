@@ -33,7 +33,7 @@ export class Node {
 /** Characters of ids, names and types, which are keys of indexes. */
 export const MAX_NAME = 255;
 /** Characters of notes and summaries. Longer ones are cut. */
-export const MAX_NOTE = 10_000;
+const MAX_NOTE = 10_000;
 
 export function child(node: Node, name: string): Node {
   const { value } = node;
@@ -52,7 +52,7 @@ export function entriesOf(node: Node): readonly (readonly [string, Node])[] {
   return Object.keys(object).map((name) => [name, child(node, name)]);
 }
 
-export function objectOf(node: Node): Record<string, unknown> {
+function objectOf(node: Node): Record<string, unknown> {
   const { value } = node;
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw new BadRecord(node.pointer, "must be an object");
   return value as Record<string, unknown>;

@@ -11,7 +11,7 @@ export function packageKey(type: string, name: string): string {
 }
 
 /** The type part of a key. */
-export function typeOfKey(key: string): string {
+function typeOfKey(key: string): string {
   return key.slice(0, key.indexOf(" "));
 }
 

@@ -10,7 +10,7 @@ const transitions: ReadonlyMap<ReviewStatus, readonly ReviewStatus[]> = new Map(
 ]);
 
 /** Whether an event in this state can no longer change. */
-export function isFinal(state: ReviewStatus): boolean {
+function isFinal(state: ReviewStatus): boolean {
   return state === APPROVED || state === REJECTED;
 }
 

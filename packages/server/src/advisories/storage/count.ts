@@ -155,10 +155,3 @@ async function sum(db: ReadDb, from: RawBuilder<unknown>): Promise<ResourceCount
     select cast(coalesce(sum(below), 0) as bigint) as below, cast(coalesce(sum(direct), 0) as bigint) as direct from ${from}`.execute(db);
   return rows[0] ?? { below: 0, direct: 0 };
 }
-
-/** Deletes the counts of a deleted group. */
-export async function dropAdvisoryCounts(db: WriteDb, groupUid: string): Promise<void> {
-  await db.deleteFrom("advisory_count").where("group_uid", "=", groupUid).execute();
-  await db.deleteFrom("advisory_people_count").where("group_uid", "=", groupUid).execute();
-  await db.deleteFrom("advisory_change").where("group_uid", "=", groupUid).execute();
-}

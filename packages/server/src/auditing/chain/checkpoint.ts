@@ -10,7 +10,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import { hashOfNumber } from "./block.ts";
 
-export const CHECKPOINT_TYPE = "holt-audit-checkpoint+jws";
+const CHECKPOINT_TYPE = "holt-audit-checkpoint+jws";
 
 /** The payload of a checkpoint. */
 export interface Checkpoint {
@@ -78,7 +78,7 @@ async function isAsSigned(db: ReadDb, { org_uid, checkpoint_number, base_number 
 }
 
 /** Not verified. */
-export async function lastCheckpoint(db: ReadDb, organization: string): Promise<Checkpoint | undefined> {
+async function lastCheckpoint(db: ReadDb, organization: string): Promise<Checkpoint | undefined> {
   const row = await lastJws(db, organization);
   return row === undefined ? undefined : payloadOf(row);
 }

@@ -154,7 +154,7 @@ function isEmptyLogin(scheme: string, credentials: string): boolean {
 }
 
 /** RFC 7617 §2: the user is everything before the first colon. */
-export function parseBasicCredentials(credentials: string): [user: string, password: string] {
+function parseBasicCredentials(credentials: string): [user: string, password: string] {
   const text = Buffer.from(credentials, "base64").toString("utf8");
   const colon = text.indexOf(":");
   if (colon < 0) throw unauthenticated("the credentials are not user:password in base64");

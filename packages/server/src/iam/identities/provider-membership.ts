@@ -56,6 +56,6 @@ export async function createProviderSession(db: ReadDb, { identityUid, member }:
   return member && createMappedSession(db, member.provider, identityUid, member.groups);
 }
 
-export function deactivatedAccount(): Error {
+function deactivatedAccount(): Error {
   return permissionDenied("your organization's directory has deactivated this account; ask its administrator");
 }

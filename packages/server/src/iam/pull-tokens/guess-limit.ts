@@ -22,7 +22,7 @@ export interface GuessPolicy {
 }
 
 /** Passwords of pull tokens are random, so a limit from all addresses would only lock machines out. */
-export const PULL_TOKEN_GUESSES: GuessPolicy = {
+const PULL_TOKEN_GUESSES: GuessPolicy = {
   windowMs: 60_000,
   maxWrongPerUserName: 20,
   maxWrongPerAddress: 200,

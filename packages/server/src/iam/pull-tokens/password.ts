@@ -5,7 +5,7 @@
 import { randomInt } from "node:crypto";
 import { crc32 } from "node:zlib";
 
-export const PASSWORD_PREFIX = "holt_pt_";
+const PASSWORD_PREFIX = "holt_pt_";
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 /** 256 bits: 62 to the power of 43 is above 2 to the power of 256. */
 const RANDOM_CHARACTERS = 43;

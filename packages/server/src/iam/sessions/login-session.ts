@@ -23,7 +23,7 @@ export interface LoginOrigin extends LoginClient {
   readonly client: string;
 }
 
-export const UNKNOWN_CLIENT: LoginClient = { remoteAddress: undefined, userAgent: undefined };
+const UNKNOWN_CLIENT: LoginClient = { remoteAddress: undefined, userAgent: undefined };
 
 /** A sign-in without further details, such as by the API. */
 export const EXCHANGED: LoginOrigin = { kind: "exchange", client: "", ...UNKNOWN_CLIENT };

@@ -64,10 +64,6 @@ export function parseApkVersion(text: string): readonly ApkPart[] {
   return [...parts, { kind: KIND.end, text: "" }];
 }
 
-export function isApkVersion(parts: readonly ApkPart[]): boolean {
-  return parts.at(-1)?.kind === KIND.end;
-}
-
 function compareApkParts(left: readonly ApkPart[], right: readonly ApkPart[]): number {
   for (const [index, a] of left.entries()) {
     const b = right[index];

@@ -90,7 +90,7 @@ export function offeredFiles(project: Project, files: readonly FileRow[]): reado
   return isQuarantined(project) ? [] : files;
 }
 
-export function statusJson(project: Project): Record<string, string> {
+function statusJson(project: Project): Record<string, string> {
   return { status: statusName(project), ...(project.status_reason !== "" && { reason: project.status_reason }) };
 }
 

@@ -19,7 +19,7 @@ export interface ReportData {
 }
 
 /** By number of the severity. */
-export const SEVERITY_NAMES = ["Unknown", "Unknown", "Negligible", "Low", "Medium", "High", "Critical"] as const;
+const SEVERITY_NAMES = ["Unknown", "Unknown", "Negligible", "Low", "Medium", "High", "Critical"] as const;
 
 const fixStates: Readonly<Record<FixState, string>> = { unknown: "unknown", fixed: "fixed", not_fixed: "not-fixed", wont_fix: "wont-fix" };
 

@@ -7,7 +7,7 @@ import { newUid, rootOf } from "../../../lib/uid.ts";
 import { type ImportRow, lockImport, newImportRow } from "./import-row.ts";
 
 /** Bytes per chunk: 4,000,000 characters of base64, which fit into a message. */
-export const MAX_CHUNK_BYTES = 3_000_000;
+const MAX_CHUNK_BYTES = 3_000_000;
 /** Chunks per file: single bytes would fill the database with the list of chunks. */
 const MAX_CHUNKS = 10_000;
 /** Unfinished imports per organization. */
