@@ -13,9 +13,10 @@ export const folders = [
   { folder: "access", rung: 2, kind: "platform", holds: "who is calling and what it may do: principal, capabilities, capability sets" },
   { folder: "db", rung: 2, kind: "platform", holds: "the two stores: drivers, transactions, dialect, counts, the migration runner" },
   { folder: "outbound", rung: 2, kind: "platform", holds: "guarded requests to addresses that callers supply" },
-  { folder: "jobs", rung: 3, kind: "platform", holds: "background work: loop, lease, worker, fair share, pacing, limits, threads" },
   { folder: "audit", rung: 3, kind: "platform", holds: "appends the audit entry of a change to its transaction" },
   { folder: "archives", rung: 3, kind: "platform", holds: "zip and tar readers and one policy of limits" },
+  { folder: "blobs", rung: 3, kind: "platform", holds: "content by digest, in a folder or in S3" },
+  { folder: "jobs", rung: 3, kind: "platform", holds: "background work: loop, lease, worker, fair share, pacing, limits, threads" },
   { folder: "outbox", rung: 4, kind: "platform", holds: "appends the event of a write to its transaction" },
   {
     folder: "backup",
@@ -23,10 +24,9 @@ export const folders = [
     kind: "platform",
     holds: "backups: their form, their targets, writing and restoring them; the archive of SQLite's write-ahead log",
   },
-  { folder: "blobs", rung: 3, kind: "platform", holds: "content by digest, in a folder or in S3" },
-  { folder: "transfer", rung: 5, kind: "platform", holds: "one organization on its way between two servers: exporting and importing it" },
   { folder: "mail", rung: 4, kind: "platform", holds: "mails to people: a queue in the database, and SMTP" },
   { folder: "http", rung: 4, kind: "platform", holds: "listener, HTTP/1 and HTTP/2, body limits, the frame of every protocol" },
+  { folder: "transfer", rung: 5, kind: "platform", holds: "one organization on its way between two servers: exporting and importing it" },
   { folder: "api/call", rung: 5, kind: "platform", holds: "one call from request to reply: authenticate, validate, authorize, run" },
   { folder: "api/resource", rung: 6, kind: "platform", holds: "what all resources share: get, list, create, update, delete, page tokens" },
   { folder: "api", rung: 7, kind: "platform", holds: "errors on the wire, limits of messages, ping" },
@@ -56,7 +56,7 @@ export const folders = [
     kind: "composition",
     holds: "several server processes on one port: starting, restarting, stopping; their logs and metrics",
   },
-  { folder: "cli", rung: 12, kind: "composition", holds: "the commands beside the server" },
+  { folder: "cli", rung: 12, kind: "composition", holds: "the commands of holtd other than serve" },
   { folder: "", rung: 12, kind: "composition", holds: "`main`, `serve`, `app`, `config`, `bootstrap`: arguments, settings, composition" },
 ];
 
@@ -93,7 +93,9 @@ export const ownedPackages = [
       "cli/doctor/check-names.ts",
       "cli/doctor/check-certificate.ts",
     ],
-    why: "http/ speaks HTTP to clients; outbound/ has the one client; others import types only",
+    why:
+      "http/ speaks HTTP to clients; outbound/ has the one client; " +
+      "the listed files parse addresses, open test connections, send syslog or serve metrics",
   },
   { packages: /^@connectrpc\//, folders: ["api/grpc"], except: ["api/status.ts"], why: "only api/grpc knows Connect" },
   { packages: /^(pg|pg-copy-streams|node:sqlite)$/, folders: ["db"], except: [], why: "only db/ knows the database drivers" },
