@@ -1,4 +1,4 @@
-/** Stores passkeys. Their signatures are verified where browsers present them, in sign-in/accounts/webauthn.ts. */
+/** Stores passkeys. webauthn.ts verifies their signatures. */
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { failedPrecondition, notFound } from "../../lib/errors.ts";
 import { newUid } from "../../lib/uid.ts";
