@@ -23,7 +23,7 @@ import { insertPassword, retirePasswords } from "../pull-tokens/pull-token-recor
 import { DAY_MS, lifetimeOf, pullTokens } from "../pull-tokens/pull-token-resource.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 import type { EscalationCollaborators } from "./escalation.ts";
-import { assertMayGive, assertMayTakeOver, assertMayUse, type Given, LIST, visibleTokens } from "./pull-token-access.ts";
+import { assertMayGive, assertMayTakeOver, assertMayUse, type Given, LIST, visibleTokens } from "./pull-token-authority.ts";
 import { showPullTokens } from "./show-pull-tokens.ts";
 
 const CREATE = capabilitySet([Capability.CAP_IAM_IDENTITY_CREATE, Capability.CAP_IAM_ROLE_BINDINGS_CREATE]);

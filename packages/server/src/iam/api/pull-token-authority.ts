@@ -1,4 +1,4 @@
-/** Who may see, change and give pull tokens. */
+/** Decides who may see, change and issue pull tokens. */
 import type { PullToken } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { sql } from "kysely";
