@@ -1,8 +1,9 @@
 /** Builds the products of a CSAF document: artifacts, and components of artifacts. Pure. */
+import type { VexStatus } from "../model/vex-status.ts";
 import { artifactUrl, componentUrl } from "./package-url.ts";
 import type { PublishedAdvisory, PublishedEvent } from "./published-advisory.ts";
 import type { Rendering } from "./rendering.ts";
-import { type VexStatus, vexStatus } from "./vex-status.ts";
+import { vexStatus } from "./vex-status.ts";
 
 export interface CsafProduct {
   readonly id: string;

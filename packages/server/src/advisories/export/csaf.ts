@@ -1,10 +1,11 @@
 /** Renders advisories as CSAF 2.0 documents of profile 5 (VEX), one per advisory id. Pure. */
 import { createHash } from "node:crypto";
+import type { VexStatus } from "../model/vex-status.ts";
 import { type CsafProduct, productsOf, productTree } from "./csaf-products.ts";
 import { scoresOf } from "./csaf-scores.ts";
 import type { PublishedAdvisory } from "./published-advisory.ts";
 import { feedUrl, isCve, knownVulnerability, newest, type Rendering, vulnerabilityName } from "./rendering.ts";
-import { actionOf, impactOf, justificationOf, type VexStatus } from "./vex-status.ts";
+import { actionOf, impactOf, justificationOf } from "./vex-status.ts";
 import type { Vulnerability } from "./vulnerability.ts";
 
 /** @param advisories with the same id, at least one */

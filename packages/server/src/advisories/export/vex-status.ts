@@ -1,9 +1,9 @@
 /**
  * Maps an advisory's latest approved event to VEX terms for OpenVEX and CSAF: the table of docs/advisories.md. Pure.
  */
+import type { VexStatus } from "../model/vex-status.ts";
 import type { EventKind, PublishedEvent } from "./published-advisory.ts";
 
-export type VexStatus = "not_affected" | "affected" | "fixed" | "under_investigation";
 /** CSAF 2.0 §3.2.3.12.1. */
 export type RemediationCategory = "no_fix_planned" | "none_available";
 

@@ -1,10 +1,11 @@
 /** Reads CSAF 2 documents of the VEX profile: one advisory per vulnerability and package with a status. Pure. */
+import type { VexStatus } from "../model/vex-status.ts";
 import { type ReadContext, readEach } from "./context.ts";
 import { CsafProducts, idsOf } from "./csaf-products.ts";
 import { child, elementsOf, isAbsent, type Node, nameOf, noteOf, optionalName } from "./fields.ts";
 import { type AdvisoryRecord, BadRecord, type EventRecord } from "./record.ts";
 import { timeOf } from "./times.ts";
-import { type VexStatus, vexEvent } from "./vex-status.ts";
+import { vexEvent } from "./vex-status.ts";
 
 /** Other statuses, such as `recommended`, add no events. */
 const statuses: readonly (readonly [name: string, status: VexStatus])[] = [

@@ -1,11 +1,12 @@
 /** Reads OpenVEX documents: one advisory per statement and product, or per component if the statement names components. Pure. */
+import type { VexStatus } from "../model/vex-status.ts";
 import { aliasesOf } from "./aliases.ts";
 import { type ReadContext, readEach } from "./context.ts";
 import { child, elementsOf, isAbsent, type Node, nameOf, noteOf, optionalName } from "./fields.ts";
 import { isPackageUrl, type PackageName, packageFromUrl } from "./package-name.ts";
 import { type AdvisoryRecord, BadRecord } from "./record.ts";
 import { optionalTime } from "./times.ts";
-import { type VexStatus, vexEvent } from "./vex-status.ts";
+import { vexEvent } from "./vex-status.ts";
 
 const STATUSES: ReadonlySet<string> = new Set(["not_affected", "affected", "fixed", "under_investigation"]);
 

@@ -1,9 +1,8 @@
 /** Converts VEX statuses to events, by the table in docs/advisories.md. Pure. */
 import { AdvisoryEvent_FalsePositiveDetermination_Type as FalsePositive } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
+import type { VexStatus } from "../model/vex-status.ts";
 import type { Node } from "./fields.ts";
 import { BadRecord, type EventRecord, type EventType } from "./record.ts";
-
-export type VexStatus = "not_affected" | "affected" | "fixed" | "under_investigation";
 
 export interface VexStatement {
   readonly status: VexStatus;

@@ -1,11 +1,12 @@
 /** Reads the YAML advisories of Wolfi and Chainguard, one file per package: schema version 2, and version 1 with VEX statuses. Pure. */
 import type { AdvisoryEvent_FalsePositiveDetermination_Type as FalsePositive } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
+import type { VexStatus } from "../model/vex-status.ts";
 import { aliasesOf } from "./aliases.ts";
 import { type ReadContext, readEach } from "./context.ts";
 import { child, elementsOf, entriesOf, isAbsent, type Node, nameOf, noteOf, optionalName } from "./fields.ts";
 import { type AdvisoryRecord, apkAdvisory, BadRecord, type EventRecord, type EventType } from "./record.ts";
 import { timeOf } from "./times.ts";
-import { falsePositiveTypes, type VexStatus, vexEvent } from "./vex-status.ts";
+import { falsePositiveTypes, vexEvent } from "./vex-status.ts";
 
 const STATUSES: ReadonlySet<string> = new Set(["not_affected", "affected", "fixed", "under_investigation"]);
 
