@@ -16,6 +16,9 @@ import {
 import { assertNoNul } from "./nul.ts";
 import { computed } from "./slot.ts";
 
+/** An SQL condition. */
+export type Bool = RawBuilder<boolean>;
+
 /** @param of the table whose rows are locked, if not those of all */
 type Locked = <DB, TB extends keyof DB, O>(query: SelectQueryBuilder<DB, TB, O>, of?: TB & string) => SelectQueryBuilder<DB, TB, O>;
 

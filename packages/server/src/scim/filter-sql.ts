@@ -2,13 +2,12 @@
  * Compiles filters to SQL: a condition that all matching rows fulfil, and the part of the filter that the database
  * cannot check and that is applied to the rows it returns.
  */
-import { type RawBuilder, sql } from "kysely";
+import { sql } from "kysely";
+import type { Bool } from "../db/dialect.ts";
 import type { AttributePath } from "./attribute-path.ts";
 import { comparedAttribute, type Filter } from "./filter.ts";
 import { badRequest } from "./scim-error.ts";
 import type { Column, ResourceStorage } from "./storage.ts";
-
-type Bool = RawBuilder<boolean>;
 
 export interface Condition {
   readonly where: Bool;

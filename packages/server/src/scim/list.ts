@@ -4,6 +4,7 @@
  */
 import { setImmediate } from "node:timers/promises";
 import { type RawBuilder, sql } from "kysely";
+import type { Bool } from "../db/dialect.ts";
 import type { ReadDb } from "../db/store.ts";
 import type { FairLimit } from "../jobs/limit.ts";
 import { type AttributePath, findAttributePath, valuesAt } from "./attribute-path.ts";
@@ -38,7 +39,6 @@ const MIN_ROWS_PER_STEP = 10;
 const MAX_TURN_MS = 10;
 const DEFAULT_ORDER: Column = { name: "create_time", holds: "time", isNullable: false };
 
-type Bool = RawBuilder<boolean>;
 const ANYTHING = sql<boolean>`1 = 1`;
 
 /** Where to list, and the limit on concurrent scans. */

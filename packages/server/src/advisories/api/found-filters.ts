@@ -6,15 +6,13 @@ import type { ListAdvisoriesRequest } from "@holt/api/gen/platform/vulnerabiliti
 import { type RawBuilder, sql } from "kysely";
 import { and, live, within } from "../../api/resource/conditions.ts";
 import type { Selection } from "../../api/resource/selection.ts";
-import type { Dialect } from "../../db/dialect.ts";
+import type { Bool, Dialect } from "../../db/dialect.ts";
 import { isStorableText } from "../../lib/clean-text.ts";
 import { invalidArgument } from "../../lib/errors.ts";
 import { rootOf } from "../../lib/uid.ts";
 import { advisories } from "../resource.ts";
 import { suffixRangeOf } from "../storage/search-terms.ts";
 import { withText } from "./filter-values.ts";
-
-type Bool = RawBuilder<boolean>;
 
 export interface FoundFilter {
   /** Tests one row. */

@@ -6,7 +6,7 @@ import type { ListAdvisoriesRequest } from "@holt/api/gen/platform/vulnerabiliti
 import { type RawBuilder, sql } from "kysely";
 import { and, live, within } from "../../api/resource/conditions.ts";
 import type { Selection } from "../../api/resource/selection.ts";
-import type { Dialect } from "../../db/dialect.ts";
+import type { Bool, Dialect } from "../../db/dialect.ts";
 import type { ResourceCount } from "../../db/resource-count.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { invalidArgument } from "../../lib/errors.ts";
@@ -15,7 +15,6 @@ import { advisories } from "../resource.ts";
 import { COUNTED_COLUMNS, countAdvisories, countByPeople, isInGroups, type PEOPLE_COLUMNS } from "../storage/count.ts";
 import { withText } from "./filter-values.ts";
 
-type Bool = RawBuilder<boolean>;
 type Ref = (column: string) => RawBuilder<unknown>;
 
 /** One condition on columns that share a maintained count. */

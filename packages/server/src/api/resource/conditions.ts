@@ -1,6 +1,6 @@
 /** SQL conditions that confine a query to a selection's rows. */
 import { type RawBuilder, sql } from "kysely";
-import type { Dialect } from "../../db/dialect.ts";
+import type { Bool, Dialect } from "../../db/dialect.ts";
 import { rangeAtOrBelow, type UidRange } from "../../lib/uid.ts";
 import type { Call } from "../call/call.ts";
 import type { Resource } from "./define.ts";
@@ -8,8 +8,6 @@ import type { Selection } from "./selection.ts";
 
 /** Longer lists of ranges become a table to join: a long OR costs more than it saves, and its depth is limited. */
 const MANY_RANGES = 32;
-
-type Bool = RawBuilder<boolean>;
 
 /** The table that a selection's rows are read from. */
 export function source({ resource, view }: Selection, dialect: Dialect): RawBuilder<unknown> {

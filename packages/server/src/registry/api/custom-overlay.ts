@@ -3,6 +3,7 @@ import { createPublicKey } from "node:crypto";
 import type { CustomOverlay } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import type { FieldViolation } from "../../lib/errors.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
+import { violationUnless } from "./fields.ts";
 
 const MAX_KEYS = 64;
 /** Characters. A key of 16,384 bits has 3,000. */
@@ -18,12 +19,16 @@ export function overlayViolations(
   return [
     ...reserved("custom_overlay.environment", environment, [environmentPrefix]),
     ...reserved("custom_overlay.annotations", annotations, [`${eventPrefix}.`, "org.opencontainers."]),
-    ...unless(keys.length <= MAX_KEYS, "custom_overlay.contents.runtime_keyring", `runtime_keyring must have at most ${MAX_KEYS} keys`),
+    ...violationUnless(
+      keys.length <= MAX_KEYS,
+      "custom_overlay.contents.runtime_keyring",
+      `runtime_keyring must have at most ${MAX_KEYS} keys`,
+    ),
     ...keys.slice(0, MAX_KEYS).flatMap(({ name, content }, index) => {
       const field = `custom_overlay.contents.runtime_keyring[${index}]`;
       return [
-        ...unless(FILE_NAME.test(name), `${field}.name`, "name must be a file name that does not start with a dot"),
-        ...unless(isRsaPublicKey(content), `${field}.content`, "content must be an RSA public key in PEM form"),
+        ...violationUnless(FILE_NAME.test(name), `${field}.name`, "name must be a file name that does not start with a dot"),
+        ...violationUnless(isRsaPublicKey(content), `${field}.content`, "content must be an RSA public key in PEM form"),
       ];
     }),
     ...(accounts?.users ?? []).flatMap(({ username }, index) => required(`custom_overlay.accounts.users[${index}].username`, username)),
@@ -56,9 +61,5 @@ function isRsaPublicKey(pem: string): boolean {
 }
 
 function required(field: string, value: string): FieldViolation[] {
-  return unless(value !== "", field, `${field.slice(field.lastIndexOf(".") + 1)} is required`);
-}
-
-function unless(isValid: boolean, field: string, description: string): FieldViolation[] {
-  return isValid ? [] : [{ field, description }];
+  return violationUnless(value !== "", field, `${field.slice(field.lastIndexOf(".") + 1)} is required`);
 }

@@ -10,6 +10,7 @@ import { dateFromTimestamp } from "../../lib/clock.ts";
 import { type FieldViolation, notFound } from "../../lib/errors.ts";
 import { compileJsonEncoder, messageFromJson } from "../../lib/proto-json.ts";
 import { livesOf } from "../end-of-life/lives.ts";
+import { violationUnless } from "./fields.ts";
 
 const MAX_GRACE_SECONDS = 10 * 366 * 24 * 60 * 60;
 /** With the longest grace period, the end can still be written as a time. */
@@ -81,15 +82,19 @@ function violationsOf({ eolTime, releaseTime, gracePeriod, ...texts }: EndOfLife
   const graceSeconds = Number(gracePeriod?.seconds ?? 0);
   const isTime = (time: EndOfLife["eolTime"]) => time === undefined || isYear(dateFromTimestamp(time).getUTCFullYear());
   return [
-    ...unless(isTime(eolTime), "eol_time", `eol_time must be a time before the year ${MAX_YEAR}`),
-    ...unless(isTime(releaseTime), "release_time", `release_time must be a time before the year ${MAX_YEAR}`),
-    ...unless(
+    ...violationUnless(isTime(eolTime), "eol_time", `eol_time must be a time before the year ${MAX_YEAR}`),
+    ...violationUnless(isTime(releaseTime), "release_time", `release_time must be a time before the year ${MAX_YEAR}`),
+    ...violationUnless(
       graceSeconds >= 0 && graceSeconds <= MAX_GRACE_SECONDS && (gracePeriod?.nanos ?? 0) >= 0,
       "grace_period",
       "grace_period must be between 0 and 10 years",
     ),
-    ...unless(isText(texts.mainPackageName), "main_package_name", `main_package_name must be one line of at most ${MAX_TEXT} characters`),
-    ...unless(
+    ...violationUnless(
+      isText(texts.mainPackageName),
+      "main_package_name",
+      `main_package_name must be one line of at most ${MAX_TEXT} characters`,
+    ),
+    ...violationUnless(
       isText(texts.mainPackageVersion),
       "main_package_version",
       `main_package_version must be one line of at most ${MAX_TEXT} characters`,
@@ -103,8 +108,4 @@ function isYear(year: number): boolean {
 
 function isText(text: string): boolean {
   return text.length <= MAX_TEXT && isCleanText(text);
-}
-
-function unless(isValid: boolean, field: string, description: string): FieldViolation[] {
-  return isValid ? [] : [{ field, description }];
 }

@@ -17,15 +17,15 @@ const BUNDLES_TEXT = `only the following keywords are valid "${BUNDLES.map((keyw
 /** The violations of a repo, except those of its name, its sync configuration and its overlay. */
 export function repoViolations({ description, catalogTier, bundles, aliases, activeTags }: Repo): FieldViolation[] {
   return [
-    ...unless(DESCRIPTION.test(description), "description", DESCRIPTION_TEXT),
-    ...unless(CatalogTierSchema.value[catalogTier] !== undefined, "catalog_tier", `catalog_tier has no value ${catalogTier}`),
+    ...violationUnless(DESCRIPTION.test(description), "description", DESCRIPTION_TEXT),
+    ...violationUnless(CatalogTierSchema.value[catalogTier] !== undefined, "catalog_tier", `catalog_tier has no value ${catalogTier}`),
     ...bundleViolations(bundles),
-    ...unless(
+    ...violationUnless(
       aliases.every((alias) => ALIAS.test(alias)),
       "aliases",
       ALIAS_TEXT,
     ),
-    ...unless(
+    ...violationUnless(
       activeTags.every((tag) => TAG.test(tag)),
       "active_tags",
       TAG_TEXT,
@@ -34,7 +34,7 @@ export function repoViolations({ description, catalogTier, bundles, aliases, act
 }
 
 export function bundleViolations(bundles: readonly string[]): FieldViolation[] {
-  return unless(
+  return violationUnless(
     bundles.every((bundle) => BUNDLES.includes(bundle)),
     "bundles",
     BUNDLES_TEXT,
@@ -42,13 +42,14 @@ export function bundleViolations(bundles: readonly string[]): FieldViolation[] {
 }
 
 export function tagNameViolations(name: string): FieldViolation[] {
-  return unless(TAG.test(name), "name", TAG_TEXT);
+  return violationUnless(TAG.test(name), "name", TAG_TEXT);
 }
 
 export function digestViolations(digest: string): FieldViolation[] {
-  return unless(isDigest(digest), "digest", 'digest must be "sha256:" and 64 lower-case hexadecimal digits, or "sha512:" and 128');
+  return violationUnless(isDigest(digest), "digest", 'digest must be "sha256:" and 64 lower-case hexadecimal digits, or "sha512:" and 128');
 }
 
-function unless(isValid: boolean, field: string, description: string): FieldViolation[] {
+/** A list with the violation, or an empty one if the value is valid. */
+export function violationUnless(isValid: boolean, field: string, description: string): FieldViolation[] {
   return isValid ? [] : [{ field, description }];
 }
