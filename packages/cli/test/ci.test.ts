@@ -66,7 +66,7 @@ describe("a job of GitHub Actions", () => {
   const shell = (command: string) => run("sh", ["-c", command], { env: environment, cwd: job.folder });
   const here = (command: string) => command.replaceAll("https://holt.example.com", world.baseUrl).replaceAll("holt.example.com", host);
 
-  test("it gets in and may push after two of its three documented lines", async () => {
+  test("a GitHub Actions job signs in and may push after two of its three documented lines", async () => {
     const steps = (await documentedSteps()).map(here);
     assert.equal(steps.length, 3);
     assert.match(steps[2] ?? "", new RegExp(`^docker push ${host}/my-org/team-a/`));

@@ -33,7 +33,7 @@ describe("the package", () => {
     await rm(project, { recursive: true, force: true });
   });
 
-  test("the examples of its README run", async () => {
+  test("the examples in the README of @holt/client run", async () => {
     const { uid: identity } = await world.robot(world.orgUid, []);
     const tokenFile = join(project, "token");
     await writeFile(tokenFile, `${await world.robotProof()}\n`);
@@ -57,7 +57,7 @@ describe("the package", () => {
     }
   });
 
-  test("its types fit the messages of the contract", async () => {
+  test("the types of @holt/client fit the messages of the contract", async () => {
     await writeFile(
       join(project, "use.ts"),
       `import { createClient, fixedToken } from "@holt/client";
@@ -92,7 +92,7 @@ describe("the package", () => {
   };
   for (const [runtime, args] of Object.entries(RUNTIMES)) {
     const isInstalled = spawnSync(runtime, ["--version"]).status === 0;
-    test(`it works in ${runtime}`, { skip: isInstalled ? false : `${runtime} is not installed` }, async () => {
+    test(`@holt/client works in ${runtime}`, { skip: isInstalled ? false : `${runtime} is not installed` }, async () => {
       const { uid: identity } = await world.robot(world.orgUid, []);
       const file = join(project, `in-${runtime}.mjs`);
       const tokenFile = join(project, "token-of-robot");
@@ -123,7 +123,7 @@ describe("the package", () => {
     });
   }
 
-  test("it works in a browser", async (t) => {
+  test("@holt/client works in a browser", async (t) => {
     await using browser = await launchChromium();
     if (browser === undefined) return t.skip("Chromium does not start on this machine");
     await writeFile(

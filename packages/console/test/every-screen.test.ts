@@ -69,7 +69,7 @@ describe("every screen of the console", { skip }, () => {
     await world[Symbol.asyncDispose]();
   });
 
-  test("these tests know each route of the router", () => {
+  test("the accessibility tests cover every route of the router", () => {
     assert.deepEqual([...routes].sort(), ["/", "/sign-in", ...paths].sort());
   });
 

@@ -21,7 +21,7 @@ function recorder() {
 }
 
 describe("the writer of log lines", () => {
-  it("writes the lines of a moment together and in their order", async () => {
+  it("the writer of log lines writes the lines of a moment together and in their order", async () => {
     const { written, first, sink } = recorder();
     const writer = new LineWriter(sink);
     for (const line of ["a\n", "b\n", "c\n"]) writer.write(line);
@@ -30,7 +30,7 @@ describe("the writer of log lines", () => {
     assert.deepEqual(written, ["a\nb\nc\n"]);
   });
 
-  it("writes a warning at once, after the lines before it", () => {
+  it("the writer of log lines writes a warning at once, after the lines before it", () => {
     const { written, sink } = recorder();
     const writer = new LineWriter(sink);
     writer.write("a\n");
@@ -39,7 +39,7 @@ describe("the writer of log lines", () => {
     assert.deepEqual(written, ["a\nwarning\n"]);
   });
 
-  it("writes a full batch without waiting", () => {
+  it("the writer of log lines writes a full batch without waiting", () => {
     const { written, sink } = recorder();
     const writer = new LineWriter(sink);
     const line = `${"x".repeat(999)}\n`;
@@ -50,7 +50,7 @@ describe("the writer of log lines", () => {
     assert.equal(written.join(""), line.repeat(40));
   });
 
-  it("writes everything when the process exits, also what is logged later", () => {
+  it("the writer of log lines writes everything when the process exits, also what is logged later", () => {
     const { written, sink } = recorder();
     const writer = new LineWriter(sink);
     writer.add("a\n");
@@ -60,7 +60,7 @@ describe("the writer of log lines", () => {
     assert.deepEqual(written, ["b\n", "(flushed)"]);
   });
 
-  it("writes everything before it reports that it has flushed, and then collects lines again", () => {
+  it("the writer of log lines writes everything before it reports that it has flushed, and then collects lines again", () => {
     const { written, sink } = recorder();
     const writer = new LineWriter(sink);
     writer.add("a\n");

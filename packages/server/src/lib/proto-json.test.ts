@@ -52,7 +52,7 @@ function assertLikeLibrary(schema: DescMessage, message: Message): void {
 }
 
 describe("the JSON encoder", () => {
-  it("agrees with protobuf-es on every kind of field", () => {
+  it("the JSON encoder agrees with protobuf-es on every kind of field", () => {
     const schema = everyKind();
     fc.assert(
       fc.property(arbitraryMessage(schema, 1), (message) => assertLikeLibrary(schema, message)),
@@ -61,7 +61,7 @@ describe("the JSON encoder", () => {
   });
 
   for (const schema of contract) {
-    it(`agrees with protobuf-es on ${schema.typeName}`, () => {
+    it(`the JSON encoder agrees with protobuf-es on ${schema.typeName}`, () => {
       fc.assert(
         fc.property(arbitraryMessage(schema), (message) => assertLikeLibrary(schema, message)),
         { numRuns: 20 },
@@ -69,7 +69,7 @@ describe("the JSON encoder", () => {
     });
   }
 
-  it("writes every field of implicit presence, omits unset fields, and keeps the declaration order", () => {
+  it("the JSON encoder writes every field of implicit presence, omits unset fields, and keeps the declaration order", () => {
     const text = compileJsonEncoder(RepoSchema)(create(RepoSchema, { name: "r", syncConfig: { source: "s" } }));
     const sync = '"sync_config":{"source":"s","uniqueTags":false,"google":"","amazon":"","azure":"","apkoOverlay":"","gracePeriod":false}';
     assert.equal(
@@ -78,14 +78,14 @@ describe("the JSON encoder", () => {
     );
   });
 
-  it("omits an empty page token and an unset total, but no other empty field of a list response", () => {
+  it("the JSON encoder omits an empty page token and an unset total, but no other empty field of a list response", () => {
     const encode = compileJsonEncoder(ListGroupsResponseSchema);
     assert.equal(encode(create(ListGroupsResponseSchema)), '{"groups":[],"skipped":0}');
     const full = create(ListGroupsResponseSchema, { nextPageToken: "t", totalCount: 0n, skipped: 3 });
     assert.equal(encode(full), '{"groups":[],"nextPageToken":"t","totalCount":"0","skipped":3}');
   });
 
-  it("writes null for an unset message of version 1, unless it is optional or in a oneof, and an empty page token", () => {
+  it("the JSON encoder writes null for an unset message of version 1, unless it is optional or in a oneof, and an empty page token", () => {
     const tag = create(EolTagSchema, { id: "a/b", mainPackageVersion: { version: "3" } });
     const version = { ...JSON.parse(compileJsonEncoder(PackageVersionSchema)(create(PackageVersionSchema, { version: "3" }))) };
     assert.equal(version.versionSource, null);
@@ -108,7 +108,7 @@ describe("the JSON encoder", () => {
     assert.deepEqual(["detection" in advisory.events[0], "issue" in advisory.events[0]], [false, false]);
   });
 
-  it("truncates times to three fraction digits, also before 1970", () => {
+  it("the JSON encoder truncates times to three fraction digits, also before 1970", () => {
     const encode = compileJsonEncoder(TimestampSchema);
     const text = (seconds: bigint, nanos: number): string => encode(create(TimestampSchema, { seconds, nanos }));
     assert.equal(text(0n, 0), '"1970-01-01T00:00:00.000Z"');
@@ -117,7 +117,7 @@ describe("the JSON encoder", () => {
     assert.throws(() => text(253_402_300_800n, 0), /outside the years/);
   });
 
-  it("agrees with Date.prototype.toJSON on every day", () => {
+  it("the JSON encoder agrees with Date.prototype.toJSON on every day", () => {
     const encode = compileJsonEncoder(TimestampSchema);
     const days = fc.integer({ min: -719_162, max: 2_932_896 });
     fc.assert(
@@ -139,12 +139,12 @@ describe("the JSON decoder", () => {
     assert.throws(() => compileJsonDecoder(schema)(json), { name: "JsonFieldError", message });
   };
 
-  it("accepts camelCase, snake_case and the JSON name, skips unknown keys, and treats null as absent", () => {
+  it("the JSON decoder accepts camelCase, snake_case and the JSON name, skips unknown keys, and treats null as absent", () => {
     for (const key of ["sync_config", "syncConfig"]) assert.equal(decodeRepo({ [key]: { source: "x" } }).syncConfig?.source, "x");
     assert.deepEqual(decodeRepo({ activeTags: ["a"], unknown: { deep: [1] }, name: null }), decodeRepo({ active_tags: ["a"] }));
   });
 
-  it("names the invalid field in its error", () => {
+  it("the JSON decoder names the invalid field in its error", () => {
     rejects(RepoSchema, { syncConfig: { source: 5 } }, "sync_config.source: must be a string, not 5");
     rejects(RepoSchema, { aliases: ["a", null] }, "aliases[1]: must be a string, not null");
     rejects(RepoSchema, { catalogTier: "GOLD" }, /^catalog_tier: must be one of CATALOG_TIER_UNSPECIFIED, .*, not "GOLD"$/);
@@ -155,18 +155,18 @@ describe("the JSON decoder", () => {
     rejects(RepoSchema, [], "must be an object");
   });
 
-  it("rejects two members of one oneof", () => {
+  it("the JSON decoder rejects two members of one oneof", () => {
     rejects(IdentitySchema, { claimMatch: {}, awsIdentity: {} }, /^aws_identity: only one of .*claim_match.* may be set$/);
   });
 
-  it("stores a key named __proto__ without changing a prototype", () => {
+  it("the JSON decoder stores a key named __proto__ without changing a prototype", () => {
     const group = decodeGroup(JSON.parse('{"__proto__":{"name":"x"},"resourceLimits":{"__proto__":7}}'));
     assert.equal(group.name, "");
     assert.deepEqual(Object.keys(group.resourceLimits), ["__proto__"]);
     assert.equal(compileJsonEncoder(GroupSchema)(group).includes('"resourceLimits":{"__proto__":7}'), true);
   });
 
-  it("accepts times with any fraction and offset", () => {
+  it("the JSON decoder accepts times with any fraction and offset", () => {
     const decode = compileJsonDecoder(TimestampSchema);
     assert.deepEqual(decode("2026-03-27T15:55:00.000000001+02:00"), create(TimestampSchema, { seconds: 1_774_619_700n, nanos: 1 }));
     assert.deepEqual(decode("2026-03-27t13:55:00z"), create(TimestampSchema, { seconds: 1_774_619_700n }));

@@ -24,7 +24,7 @@ describeWithWorld("the search", (world) => {
   const createRepo = async (parent: string, name: string) =>
     (await world.must(ReposService.method.createRepo, { parent, repo: { name } })).uid;
 
-  it("finds each kind by the beginning and by a later part of the name, beginnings first", async () => {
+  it("the search finds each kind by the beginning and by a later part of the name, beginnings first", async () => {
     const team = await world.group(world.orgUid, "search-payments");
     const repo = await createRepo(team, "payments-api");
     const other = await createRepo(team, "old-payments");
@@ -46,7 +46,7 @@ describeWithWorld("the search", (world) => {
     );
   });
 
-  it("shows a caller only kinds and groups where it may list them", async () => {
+  it("the search shows a caller only kinds and groups where it may list them", async () => {
     const [seen, hidden] = [await world.group(world.orgUid, "narrow-a"), await world.group(world.orgUid, "narrow-b")];
     const repo = await createRepo(seen, "narrow-repo");
     await createRepo(hidden, "narrow-repo");
@@ -61,7 +61,7 @@ describeWithWorld("the search", (world) => {
     assert.deepEqual((await find({ text: "narrow", parent: "f".repeat(40) })).hits, []);
   });
 
-  it("finds names for a caller whose rights come from many groups", async () => {
+  it("the search finds names for a caller whose rights come from many groups", async () => {
     const groups = await Promise.all(Array.from({ length: 33 }, (_, i) => world.group(world.orgUid, `many-${i}`)));
     const repo = await createRepo(groups[32]!, "many-repo");
     const caller = await world.robot(world.orgUid);
@@ -74,7 +74,7 @@ describeWithWorld("the search", (world) => {
     );
   });
 
-  it("treats patterns as text, limits each kind, and says whether there is more", async () => {
+  it("the search treats patterns as text, limits each kind, and says whether there is more", async () => {
     const team = await world.group(world.orgUid, "limits");
     for (const name of ["page-1", "page-2", "page-3"]) await createRepo(team, name);
     const request = { text: "page-", kinds: [Kind.REPOSITORY] };
@@ -89,7 +89,7 @@ describeWithWorld("the search", (world) => {
     assert.deepEqual((await find({ ...request, text: "page_" })).hits, []);
   });
 
-  it("refuses texts that are too short or too long, large pages, and parents that are not organizations", async () => {
+  it("the search refuses texts that are too short or too long, large pages, and parents that are not organizations", async () => {
     const team = await world.group(world.orgUid, "not-an-organization");
     for (const request of [{ text: "a" }, { text: "x".repeat(101) }, { text: "ok", pageSize: 21 }, { text: "ok", parent: team }])
       assert.equal(

@@ -52,7 +52,7 @@ async function published({ store }: World): Promise<void> {
 describeWithWorld("the signed event feed", (world) => {
   const { listSignedEvents } = EventsService.method;
 
-  it("contains the events of the feed as requests with the signature of a subscription of the group", async () => {
+  it("the signed event feed contains the events of the feed as requests with the signature of a subscription of the group", async () => {
     const group = await world.group(world.orgUid);
     await world.must(GroupsService.method.createGroup, { parent: group, group: { name: "described", description: "für uns" } });
     await world.group(group);
@@ -74,7 +74,7 @@ describeWithWorld("the signed event feed", (world) => {
     }
   });
 
-  it("needs the right to subscribe, because a signature must not reach callers who cannot get a delivery", async () => {
+  it("the signed event feed needs the right to subscribe, because a signature must not reach callers who cannot get a delivery", async () => {
     const group = await world.group(world.orgUid);
     const { CAP_EVENTS_SUBSCRIPTION_LIST: LIST, CAP_EVENTS_SUBSCRIPTION_CREATE: CREATE } = Capability;
     const codeFor = async (...capabilities: Capability[]) => {

@@ -22,7 +22,7 @@ const anyText = fc.array(fc.nat({ max: 0xffff }), { maxLength: 20 }).map((units)
 const space = fc.constantFrom(" ", "  ", "\t", " \n ");
 
 describe("order_by", () => {
-  test("accepts every name of a column, any direction in any case, and any white space", () => {
+  test("order_by accepts every name of a column, any direction in any case, and any white space", () => {
     const direction = fc.constantFrom(undefined, "asc", "ASC", "Asc", "desc", "DESC", "Desc");
     fc.assert(
       fc.property(fc.constantFrom(...Object.keys(NAMES)), direction, space, fc.constantFrom("", " "), (name, direction, gap, edge) => {
@@ -61,7 +61,7 @@ describe("order_by", () => {
     assert.ok(refused > 500);
   });
 
-  test("accepts an alias only if the resource has the column that it stands for", () => {
+  test("order_by accepts an alias only if the resource has the column that it stands for", () => {
     assert.throws(() => parseOrderBy("created_at", { ...resource, orderBy: ["uid"] }), HoltError);
   });
 });

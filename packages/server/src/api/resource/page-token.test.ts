@@ -25,7 +25,7 @@ function isRefused(token: string, binding = "list", now = NOW): boolean {
 }
 
 describe("a page token", () => {
-  test("returns every position that was sealed in it", () => {
+  test("a page token returns every position that was sealed in it", () => {
     fc.assert(
       fc.property(anyText, fc.string(), fc.nat(), fc.string(), (key, uid, skipped, binding) => {
         const token = tokens.seal({ key, uid, skipped }, binding, NOW);
@@ -68,14 +68,14 @@ describe("a page token", () => {
     assert.throws(() => createPageTokens(new Uint8Array(32).fill(8)).open(token, "list", NOW));
   });
 
-  test("restarts the list once it is older than three days, and not before", () => {
+  test("a page token restarts the list once it is older than three days, and not before", () => {
     const token = tokens.seal(position, "list", NOW);
     assert.deepEqual(tokens.open(token, "list", new Date(NOW.getTime() + 3 * DAY)), position);
     assert.equal(tokens.open(token, "list", new Date(NOW.getTime() + 3 * DAY + 1)), undefined);
     assert.ok(isRefused(token, "other", new Date(NOW.getTime() + 4 * DAY)));
   });
 
-  test("reveals nothing of its content, not even that two tokens hold the same", () => {
+  test("a page token reveals nothing of its content, not even that two tokens hold the same", () => {
     const [one, other] = [tokens.seal(position, "list", NOW), tokens.seal(position, "list", NOW)];
     assert.notEqual(one, other);
     assert.ok(!Buffer.from(one, "base64url").toString("latin1").includes("name"));

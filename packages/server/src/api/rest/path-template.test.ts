@@ -5,7 +5,7 @@ import { parsePathTemplate } from "./path-template.ts";
 const literal = (text: string) => ({ kind: "literal", text });
 
 describe("a path template", () => {
-  it("parses into literals, variables and a verb", () => {
+  it("a path template parses into literals, variables and a verb", () => {
     assert.deepEqual(parsePathTemplate("/iam/v2/groups/{group.uid=**}:requestAccess"), {
       segments: [literal("iam"), literal("v2"), literal("groups"), { kind: "many" }],
       verb: "requestAccess",
@@ -13,7 +13,7 @@ describe("a path template", () => {
     });
   });
 
-  it("treats a variable without a pattern as one segment, and allows literals after **", () => {
+  it("a path template treats a variable without a pattern as one segment, and allows literals after **", () => {
     assert.deepEqual(parsePathTemplate("/r/{uid=**}/digests/{digest}/size"), {
       segments: [literal("r"), { kind: "many" }, literal("digests"), { kind: "one" }, literal("size")],
       verb: undefined,
@@ -24,7 +24,7 @@ describe("a path template", () => {
     });
   });
 
-  it("allows a variable of several segments", () => {
+  it("a path template allows a variable of several segments", () => {
     assert.deepEqual(parsePathTemplate("/{name=shelves/*/books/*}").variables, [{ field: ["name"], start: 0, end: 4 }]);
   });
 

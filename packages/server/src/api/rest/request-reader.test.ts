@@ -52,19 +52,19 @@ function refuses(request: string, body: string | Buffer | undefined, field: stri
 }
 
 describe("a query of a request", () => {
-  it("sets fields in any spelling, also inside messages", () => {
+  it("a query of a request sets fields in any spelling, also inside messages", () => {
     const expected = { uidp: { descendantsOf: "a/b" }, pageSize: 5, orderBy: "name desc" };
     assert.deepEqual(given("GET /registry/v2/repos?uidp.descendants_of=a/b&page_size=5&order_by=name%20desc"), expected);
     assert.deepEqual(given("GET /registry/v2/repos?uidp.descendantsOf=a%2Fb&pageSize=5&orderBy=name+desc"), expected);
   });
 
-  it("repeats a key for lists, and splits commas in the documented filters", () => {
+  it("a query of a request repeats a key for lists, and splits commas in the documented filters", () => {
     assert.deepEqual(given("GET /iam/v2/groups?uidp.ids=a&uidp.ids=b,c"), { uidp: { ids: ["a", "b,c"] } });
     const advisories = "GET /vulnerabilities/v2/advisories?artifactNames=a,b&artifact_names=c&advisoryIds=x,,y&aliases=p,q";
     assert.deepEqual(given(advisories), { artifactNames: ["a", "b", "c"], advisoryIds: ["x", "y"], aliases: ["p,q"] });
   });
 
-  it("reads enums by name and number, booleans as words and digits, and times", () => {
+  it("a query of a request reads enums by name and number, booleans as words and digits, and times", () => {
     const tags = "GET /registry/v2/tags?include_dates=1&includeEpochs=true&include_referrers=0&updated_since=2026-01-01T00:00:00%2B01:00";
     assert.deepEqual(given(tags), { includeDates: true, includeEpochs: true, updatedSince: "2025-12-31T23:00:00Z" });
     assert.deepEqual(given("GET /libraries/v2/artifacts?ecosystems=ECOSYSTEM_JAVA&ecosystems=2"), {
@@ -72,7 +72,7 @@ describe("a query of a request", () => {
     });
   });
 
-  it("distinguishes an empty parameter from an absent one", () => {
+  it("a query of a request distinguishes an empty parameter from an absent one", () => {
     assert.deepEqual((read("GET /registry/v2/repos?name=") as unknown as { name?: string }).name, "");
     assert.deepEqual((read("GET /registry/v2/repos?") as unknown as { name?: string }).name, undefined);
   });
@@ -153,7 +153,7 @@ describe("a body of a request", () => {
     assert.deepEqual(ignoredIn("POST /iam/v2/identities/a", body), phrases);
   });
 
-  it("becomes the field that the route names, with any content type", () => {
+  it("a body of a request becomes the field that the route names, with any content type", () => {
     const expected = { parent: "a", group: { name: "n", resourceLimits: { repos: 3 } } };
     assert.deepEqual(
       given("POST /iam/v2/groups/a", '{"name":"n","resource_limits":{"repos":3}}', "application/x-www-form-urlencoded"),
@@ -165,7 +165,7 @@ describe("a body of a request", () => {
     for (const body of ["", "  \n", "{}", "null", '{"name":null}']) assert.deepEqual(given("POST /iam/v2/groups", body), { group: {} });
   });
 
-  it("becomes the whole request if the route maps it so, except the fields of the path", () => {
+  it("a body of a request becomes the whole request if the route maps it so, except the fields of the path", () => {
     const request = "POST /iam/v2/groups/a:requestGroupAccess";
     assert.equal(given(request, '{"groupUid":"b"}').groupUid, "a");
   });
@@ -205,7 +205,7 @@ describe("a body of a request", () => {
 describe("a form in a request", () => {
   const form = "application/x-www-form-urlencoded";
 
-  it("adds parameters to the query of a POST without a mapped body", () => {
+  it("a form in a request adds parameters to the query of a POST without a mapped body", () => {
     assert.deepEqual(given("POST /sts/exchange?aud=a", "aud=b&identity=c%2Fd", form), { aud: ["a", "b"], identity: "c/d" });
   });
 
@@ -231,7 +231,7 @@ describe("the mask of an update", () => {
   const mask = (request: string, body?: string): string[] =>
     (read(request, body) as unknown as { updateMask: { paths: string[] } }).updateMask.paths;
 
-  it("comes from the query, in either spelling, given once or more", () => {
+  it("the mask of an update comes from the query, in either spelling, given once or more", () => {
     assert.deepEqual(mask("PATCH /iam/v2/identities/a?updateMask=claimMatch.issuer,name", "{}"), ["claim_match.issuer", "name"]);
     assert.deepEqual(mask("PATCH /iam/v2/identities/a?update_mask=claim_match.issuer&updateMask=name", "{}"), [
       "claim_match.issuer",
@@ -255,7 +255,7 @@ describe("the mask of an update", () => {
     assert.deepEqual(mask("PATCH /iam/v2/groups/a"), []);
   });
 
-  it("names fields of the resource even if the body is the whole request", () => {
+  it("the mask of an update names fields of the resource even if the body is the whole request", () => {
     const request = "PATCH /iam/v2/identities:updateIdentityMetadata";
     assert.deepEqual(mask(request, '{"identity_metadata":{"givenName":"x"}}'), ["given_name"]);
     assert.deepEqual(mask(request, '{"identityMetadata":{"givenName":"x"},"updateMask":"familyName"}'), ["family_name"]);

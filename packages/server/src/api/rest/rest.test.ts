@@ -145,7 +145,7 @@ describe("a REST reply", () => {
 });
 
 describe("a REST error", () => {
-  it("names the field and its violation", async () => {
+  it("a REST error names the field and its violation", async () => {
     const { status, body } = await failure("invalid");
     assert.equal(status, 400);
     const violation = { field: "name", description: 'name must match "^x$"' };
@@ -153,7 +153,7 @@ describe("a REST error", () => {
     assert.deepEqual(body, { code: 3, message: 'Invalid argument: name: name must match "^x$"', details });
   });
 
-  it("names the resource", async () => {
+  it("a REST error names the resource", async () => {
     const resource = {
       "@type": "type.googleapis.com/google.rpc.ResourceInfo",
       resourceType: "iam.chainguard.dev/Group",
@@ -164,7 +164,7 @@ describe("a REST error", () => {
     assert.equal((await failure("exists")).status, 409);
   });
 
-  it("names the condition that is not met", async () => {
+  it("a REST error names the condition that is not met", async () => {
     const violation = { type: "RESOURCE_NOT_EMPTY", description: "cannot delete group with child repos" };
     const details = [
       info("FAILED_PRECONDITION"),
@@ -205,7 +205,7 @@ describe("a REST error", () => {
     assert.equal((await call("/iam/v2/groups/broken", { method: "HEAD" })).status, 200);
   });
 
-  it("distinguishes a wrong method from an unknown path", async () => {
+  it("a REST error distinguishes a wrong method from an unknown path", async () => {
     const wrong = await call("/iam/v2/groups/a", { method: "PUT" });
     assert.deepEqual([wrong.status, await wrong.text()], [405, '{"code":12,"message":"Method Not Allowed","details":[]}']);
     assert.equal(wrong.headers.get("allow"), "DELETE, GET, HEAD, PATCH, POST");
@@ -303,7 +303,7 @@ describe("a REST call", () => {
     assert.match((await socket.setEncoding("utf8").toArray()).join(""), /^HTTP\/1\.1 200 OK\r\n.*"uid":"a"/s);
   });
 
-  it("works over HTTP/2, with and without a body", async () => {
+  it("a REST call works over HTTP/2, with and without a body", async () => {
     const session = connect(`http://127.0.0.1:${portOf(http2)}`);
     const exchange = async (method: string, path: string, body?: string): Promise<[unknown, string]> => {
       const stream = session.request({ ":method": method, ":path": path }, { endStream: body === undefined });

@@ -81,7 +81,7 @@ describe("the route table", () => {
     assert.doesNotThrow(() => tableOf("GET /a/{x=**}", "PUT /a/{y=**}", "GET /a/{x=**}:v", "GET /a/{x}"));
   });
 
-  it("prefers a literal over *, * over **, and the longer rest behind **", () => {
+  it("the route table prefers a literal over *, * over **, and the longer rest behind **", () => {
     const table = tableOf("GET /a/b", "GET /a/{one}", "GET /a/{many=**}", "GET /a/{many=**}/x", "GET /a/{many=**}/{one}/x");
     assert.equal(outcome(table, "GET /a/b"), "GET /a/b");
     assert.equal(outcome(table, "GET /a/c"), "GET /a/{one} <c>");
@@ -89,7 +89,7 @@ describe("the route table", () => {
     assert.equal(outcome(table, "GET /a/c/x"), "GET /a/{many=**}/{one}/x <> <c>");
   });
 
-  it("agrees with a naive matcher", () => {
+  it("the route table agrees with a naive matcher", () => {
     const segment = fc.constantFrom("a", "b", "c", "*");
     const shape = fc
       .tuple(fc.array(segment, { maxLength: 3 }), fc.boolean(), fc.array(segment, { maxLength: 2 }), fc.constantFrom("", "", ":v", ":w"))
