@@ -89,7 +89,7 @@ export const ownedPackages = [
       "outbound/connector.ts",
       "outbound/syslog.ts",
       "metrics/metrics-listener.ts",
-      "cli/doctor/check-way.ts",
+      "cli/doctor/check-connectivity.ts",
       "cli/doctor/check-names.ts",
       "cli/doctor/check-certificate.ts",
     ],

@@ -73,7 +73,7 @@ export function IdentityBindings({ uid }: { readonly uid: string }) {
   );
 }
 
-/** Who has a role, and where. */
+/** Lists the bindings of a role, with their identities and groups. */
 export function RoleBindings({ uid, organization }: { readonly uid: string; readonly organization: string }) {
   return (
     <Bindings

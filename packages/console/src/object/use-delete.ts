@@ -1,4 +1,4 @@
-/** Deletes an object, and leaves its screen before the screens read again what they show: it would be gone. */
+/** Deletes an object. Leaves its screen first, so that the screen does not reload a deleted object. */
 import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
 import { callUnaryMethod, useTransport } from "@connectrpc/connect-query";
 import { useQueryClient } from "@tanstack/react-query";

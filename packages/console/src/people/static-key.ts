@@ -1,4 +1,4 @@
-/** Makes a key for a machine in this browser. The private half never leaves the page but by the person's hands. */
+/** Makes a key for a machine in this browser. The private key leaves the page only if the person copies it. */
 
 export interface StaticKey {
   /** PEM of PKCS #8. */

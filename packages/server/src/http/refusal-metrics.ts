@@ -1,4 +1,4 @@
-/** Counts what the limits of this server refuse. */
+/** Counts refusals by the limits of this server. */
 import type { Counter, Meter } from "../lib/meter.ts";
 
 const LIMITS = ["concurrent-calls", "connections-per-address", "connections-per-caller", "transfers-per-caller"] as const;

@@ -1,4 +1,4 @@
-/** The pages about the server itself: what it is, whether it lives, whether it should get traffic, and its API. */
+/** Serves the pages about the server: description, liveness, readiness and API. */
 import { type HttpRequest, type HttpResponse, type RequestHandler, send } from "./http-exchange.ts";
 import type { Mount } from "./mount.ts";
 import { readOnly } from "./router.ts";

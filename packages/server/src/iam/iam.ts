@@ -1,4 +1,4 @@
-/** What iam offers to the other domains of a running server. */
+/** The interface of iam for other domains of a running server. */
 import type { Group } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import type { Authenticator } from "../api/call/authenticate.ts";
 import type { WriteContext } from "../api/resource/write.ts";

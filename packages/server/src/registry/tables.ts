@@ -100,7 +100,7 @@ export interface ManifestTable {
   content: Uint8Array;
 }
 
-/** What a manifest refers to. Collection follows these references. */
+/** References of a manifest. Collection follows them. */
 export interface ManifestReferenceTable {
   repo_uid: string;
   manifest_digest: string;
@@ -173,7 +173,7 @@ export interface ImageScanTable {
   read_time: string | null;
   /** `ID VERSION_ID` of os-release; the empty string if unknown. */
   distribution: string;
-  /** What could not be read, as a message for people; the empty string if everything was read. */
+  /** Message about unread content; the empty string if everything was read. */
   error: string;
   package_count: number;
 }

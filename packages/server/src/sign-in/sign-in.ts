@@ -30,7 +30,7 @@ import type { StartLimit } from "./start-limit.ts";
 import type { SignInTable } from "./tables.ts";
 import type { AuthorizationChecks, Upstreams } from "./upstream.ts";
 
-/** What a page asks the person to confirm. */
+/** The question on a confirmation page. */
 export interface Question {
   /** The account that signed in: its email, or its name at the issuer. */
   readonly account: string;

@@ -8,5 +8,5 @@ export type ToServer =
 export type ToSupervisor =
   /** Asks for the start: what is sent before the process listens is lost. */
   | { readonly kind: "hello" }
-  | { readonly kind: "ready" /** Of the first start. */; readonly signInLink: string | undefined }
-  | { readonly kind: "scraped" /** Of the request. */; readonly id: number; readonly text: string };
+  | { readonly kind: "ready" /** Link of the first start. */; readonly signInLink: string | undefined }
+  | { readonly kind: "scraped" /** Id of the request. */; readonly id: number; readonly text: string };

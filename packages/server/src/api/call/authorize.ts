@@ -44,7 +44,7 @@ export async function mayReadIdentity(uid: string, capabilities: bigint, caller:
   return caller.principal?.uid === uid || caller.access.holds(capabilities, uid) || (await mayReadUser(uid, capabilities, caller, db));
 }
 
-/** What a call acts on. */
+/** The resource that a call acts on. */
 export interface Target {
   /** Name of the resource in errors. */
   readonly kind: string;

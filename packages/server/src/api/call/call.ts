@@ -7,7 +7,7 @@ import { messageFromJson } from "../../lib/proto-json.ts";
 import type { TraceHeaders } from "../../lib/tracer.ts";
 import type { Operation } from "./operation.ts";
 
-/** What a transport knows of a request apart from its message. */
+/** Facts about a request that the transport knows, without its message. */
 export interface CallMetadata {
   readonly protocol: "rest" | "grpc" | "grpc-web" | "connect";
   /** The whole Authorization header, if the client sent one. */
@@ -89,7 +89,7 @@ export class StreamedText<Desc extends DescMessage = DescMessage> extends JsonTe
   }
 }
 
-/** What a handler answers. */
+/** The result of a handler. */
 export type Reply = Message | JsonText;
 
 export function messageOf<Desc extends DescMessage>(reply: MessageShape<Desc> | JsonText<Desc>): MessageShape<Desc>;
@@ -104,7 +104,7 @@ export interface Call<Db extends ReadDb = ReadDb> {
   readonly metadata: CallMetadata;
   /** Absent only in public operations. */
   readonly principal: Principal | undefined;
-  /** What the caller may do now; without a principal it may do nothing. */
+  /** The caller's current rights; empty without a principal. */
   readonly access: Access;
   /** The one time that all parts of the call use. */
   readonly now: Date;

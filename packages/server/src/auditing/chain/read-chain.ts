@@ -17,7 +17,7 @@ export interface ChainResult {
   readonly problem: Problem | undefined;
   /** Whether the end of the chain was reached. */
   readonly isComplete: boolean;
-  /** Of the newest checkpoint; undefined if there is none, or the end was not reached. */
+  /** Facts about the newest checkpoint; undefined if there is none, or the end was not reached. */
   readonly checkpoint?: { readonly number: number; readonly verdict: CheckpointVerdict } | undefined;
 }
 

@@ -30,7 +30,7 @@ export interface Commit {
 export interface SegmentName {
   readonly chain: string;
   readonly number: number;
-  /** Of the last commit up to here. */
+  /** Time of the last commit up to the end of the segment. */
   readonly time: number;
 }
 

@@ -4,7 +4,7 @@ import type { BackupTarget } from "../target.ts";
 import { listBases, listSegments, readSegment } from "./archive-form.ts";
 
 export interface ArchiveState {
-  /** Of the newest base, in milliseconds since 1970; undefined if there is none. */
+  /** Time of the newest base, in milliseconds since 1970; undefined if there is none. */
   readonly baseTime: number | undefined;
   /** Whether the archive has the last transaction of the database's log. */
   readonly isCurrent: boolean;

@@ -35,7 +35,7 @@ export async function recordNextLog(dataDir: string, { rest, ...next }: NextLog)
 
 export interface Resumption {
   readonly chain: string;
-  /** Of the last segment. */
+  /** Number and time of the last segment. */
   readonly number: number;
   readonly time: number;
   /** Everything up to here is archived, or in the rest. */

@@ -26,7 +26,7 @@ export interface RestorePlan {
   readonly segments: readonly SegmentName[];
   /** Number of the frame in the last segment after which the restore ends. */
   readonly lastFrame: number;
-  /** Of the last transaction, or of the base. */
+  /** Time of the last transaction, or of the base. */
   readonly time: number;
   /** Time from which a later base exists. The archive has nothing between the end of the segments and it. */
   readonly gapUntil: number | undefined;

@@ -24,7 +24,7 @@ export interface WalArchiverOptions {
   readonly dataDir: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** Of the program and of the database, for the bases. */
+  /** Versions of the program and the schema, which each base records. */
   readonly version: string;
   readonly schema: number;
   readonly retentionMs: number;

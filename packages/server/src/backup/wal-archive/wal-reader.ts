@@ -51,7 +51,7 @@ export class WalReader {
     return this.#seen;
   }
 
-  /** Of the oldest transaction that was not taken. */
+  /** Time of the oldest transaction that was not taken. */
   get oldestTime(): number | undefined {
     return this.#commits[0]?.time;
   }

@@ -1,14 +1,14 @@
-/** `holtd doctor`: checks the machine, the database and the way to the server. It changes nothing. */
+/** `holtd doctor`: checks the machine, the database and the connection to the server. It changes nothing. */
 import type { Config } from "../../config.ts";
 import { checkCertificate } from "./check-certificate.ts";
+import { checkConnectivity } from "./check-connectivity.ts";
 import { checkDatabase } from "./check-database.ts";
 import { checkDisk, checkPermissions } from "./check-machine.ts";
 import { checkNames } from "./check-names.ts";
 import { checkWalArchive } from "./check-wal-archive.ts";
-import { checkWay } from "./check-way.ts";
 import type { Problem } from "./problem.ts";
 
-const CHECKS = [checkDisk, checkPermissions, checkDatabase, checkWalArchive, checkCertificate, checkNames, checkWay];
+const CHECKS = [checkDisk, checkPermissions, checkDatabase, checkWalArchive, checkCertificate, checkNames, checkConnectivity];
 
 /** Prints one line per problem, with its remedy. @returns the exit status: 1 if there are problems */
 export async function runDoctor(config: Config): Promise<number> {

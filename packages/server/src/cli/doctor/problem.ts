@@ -1,10 +1,10 @@
 /** A finding of `holtd doctor`. */
 export interface Problem {
-  /** What was checked: `clock`, `disk` … */
+  /** Subject of the check: `clock`, `disk` … */
   readonly check: string;
-  /** What is wrong, without a period. */
+  /** The fault, without a period. */
   readonly problem: string;
-  /** What to do, as an instruction without a period. */
+  /** The remedy, as an instruction without a period. */
   readonly remedy: string;
 }
 

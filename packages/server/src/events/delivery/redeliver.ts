@@ -6,7 +6,7 @@ import { RELEASED } from "../../jobs/lease.ts";
 /** Deliveries per transaction. */
 const CHUNK_SIZE = 500;
 
-/** What was redelivered so far. */
+/** Progress of a redelivery. */
 export interface RedeliveryProgress {
   readonly count: number;
   /** The last position that was looked at. */

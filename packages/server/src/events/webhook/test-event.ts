@@ -1,4 +1,4 @@
-/** An event that nothing made happen: it goes to one subscription, so that its owner sees whether deliveries arrive. */
+/** Makes a test event, which reports no change. It goes to one subscription, so that its owner sees whether deliveries arrive. */
 import { randomUUID } from "node:crypto";
 import type { WriteDb } from "../../db/store.ts";
 import { parentOf } from "../../lib/uid.ts";

@@ -9,7 +9,7 @@ import { isCleanText } from "../../lib/clean-text.ts";
 import { notFound, resourceExhausted, unauthenticated } from "../../lib/errors.ts";
 import { isInRoot } from "../../lib/uid.ts";
 
-/** Of one caller in one organization. */
+/** Maximum number of filters of one caller in one organization. */
 const MAX_FILTERS = 100;
 const MAX_NAME = 100;
 const MAX_QUERY = 2000;

@@ -161,7 +161,7 @@ function parseBasicCredentials(credentials: string): [user: string, password: st
   return [text.slice(0, colon), text.slice(colon + 1)];
 }
 
-/** Clients show people this message, who know of a password and not of a token. */
+/** Clients show this message to people who entered a password and do not know about tokens. */
 function throwWrongPassword(error: unknown): never {
   if (!(error instanceof HoltError) || error.code !== Code.UNAUTHENTICATED) throw error;
   const reason = error.message.replace(/^Unauthenticated: (?:the token is not acceptable: )?/, "");

@@ -1,4 +1,4 @@
-/** Replaces the signing key when it is old. Replaced keys stay published for longer than the tokens that they signed live. */
+/** Replaces the signing key when it is old. A replaced key stays published until all tokens that it signed have expired. */
 import { Loop } from "../../jobs/loop.ts";
 import type { Log } from "../../lib/log.ts";
 import type { SigningKeys } from "./signing-keys.ts";

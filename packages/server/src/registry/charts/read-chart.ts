@@ -13,7 +13,7 @@ import { MAX_CHART_BYTES } from "../content/document-sizes.ts";
 import { type ChartImage, imagesOfChart } from "./chart-images.ts";
 import { type Fields, textOf } from "./fields.ts";
 
-/** Of a file that is read. Larger ones are left out. */
+/** Maximum size of a file that is read. Larger ones are left out. */
 const MAX_FILE_BYTES = 1024 * 1024;
 /** Parsing takes up to `YAML_MEMORY_FACTOR` times this size. Values above it are answered, but their images are not read. */
 const MAX_YAML_BYTES = 384 * 1024;

@@ -1,4 +1,4 @@
-/** Reads where tags and repos are in their lives: the owner's dates, with those of the repo where a tag has none. */
+/** Reads the end of life of tags and repos. Dates that a tag lacks come from its repo. */
 import { create } from "@bufbuild/protobuf";
 import { type EndOfLife, EndOfLifeSchema, EndOfLife_State as State } from "@holt/api/gen/holt/v1/end_of_life_pb.ts";
 import { RepoSchema } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";

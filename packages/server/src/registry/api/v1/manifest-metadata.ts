@@ -19,7 +19,7 @@ import { listPackages } from "../../packages/list-packages.ts";
 import { originUrlOf } from "../../packages/package-url.ts";
 
 const MAX_ITEMS = 100;
-/** Of all images together. */
+/** Limit for all images of a request together. */
 const MAX_PACKAGES = 20_000;
 
 export const manifestMetadata = {

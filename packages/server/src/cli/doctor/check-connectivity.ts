@@ -1,4 +1,4 @@
-/** Checks the way from clients to the server: its base URL, and what a proxy in between does to requests. */
+/** Checks the connection from clients to the server: its base URL, and how proxies change requests. */
 import { connect } from "node:http2";
 import type { Config } from "../../config.ts";
 import { PATH_ECHO } from "../../http/server-pages.ts";
@@ -9,7 +9,7 @@ import { type Problem, problemsOf } from "./problem.ts";
 const TIMEOUT_MS = 10_000;
 const ESCAPED = `${PATH_ECHO}a%2Fb`;
 
-export async function checkWay({ baseUrl, tlsCert }: Config): Promise<Problem[]> {
+export async function checkConnectivity({ baseUrl, tlsCert }: Config): Promise<Problem[]> {
   const discovery = await ask(`${baseUrl}/.well-known/openid-configuration`);
   if (discovery instanceof Error) return [unreachable(baseUrl, discovery)];
   const issuer = issuerIn(discovery.text);
