@@ -40,7 +40,7 @@ export interface BootstrapOptions {
   readonly now: Date;
 }
 
-/** Safe if several servers start at once on one database: one transaction creates, the others find. */
+/** Safe if several servers start at the same time on one database: one transaction creates, the others find. */
 export function bootstrap({ store, orgName, issuer, now }: BootstrapOptions, grants?: Grants): Promise<Bootstrap> {
   return store.transaction(async (db) => {
     const pageTokenKey = await decideState(db, "page_token_key", randomBytes(32).toString("hex"));

@@ -1,4 +1,4 @@
-/** Trusts the certificate authorities that a context names, beside those of the system and of Node. */
+/** Trusts the certificate authorities that a context names, in addition to those of the system and of Node. */
 import { readFileSync } from "node:fs";
 import type * as Tls from "node:tls";
 import { usageFailure } from "../failure.ts";

@@ -60,7 +60,7 @@ function messageText(first: string, headers: readonly DeliveryHeader[], body: st
   return [first, ...headers.map(({ name, value }) => `${name}: ${value}`), "", body].join("\n").trimEnd();
 }
 
-/** As it is where it is no JSON, such as the beginning of a long body. */
+/** Unchanged if the text is not JSON, such as the beginning of a long body. */
 function indented(body: string): string {
   try {
     return JSON.stringify(JSON.parse(body), null, 2);

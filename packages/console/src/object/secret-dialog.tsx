@@ -1,4 +1,4 @@
-/** Shows a secret that the API answers only once. Closes by its button alone, so that a click beside it does not lose the secret. */
+/** Shows a secret that the API answers only once. Closes by its button alone, so that a click outside of it does not lose the secret. */
 import { Button, Group, Modal, Stack, Text } from "@mantine/core";
 import type { ReactNode } from "react";
 

@@ -1,6 +1,6 @@
 /**
- * Reads bytes by position through two windows. A zip archive is read forward in two places at once: in the directory at
- * the end and in the content at the front.
+ * Reads bytes by position through two windows. A zip archive is read forward in two places at the same time: in the
+ * directory at the end and in the content at the front.
  */
 import type { FileHandle } from "node:fs/promises";
 import type { FallibleBytes } from "./limits.ts";

@@ -16,7 +16,7 @@ export interface AuditFacts {
   readonly protocol?: string | undefined;
   readonly client?: string | undefined;
   readonly target: string;
-  /** Uid of the root of what the entry is about. Roots that are no organization have their entries in the server's chain. */
+  /** Uid of the root of what the entry is about. Roots that are not organizations have their entries in the server's chain. */
   readonly organization: string;
   readonly outcome: string;
   /** The reason of a refusal. */

@@ -33,7 +33,7 @@ export type InstallationSettings = Pick<
 
 export interface InstallationOptions {
   /**
-   * - server: owns the data folder with SQLite, and hears of changes by other servers with PostgreSQL;
+   * - server: owns the data folder with SQLite, and is notified of changes by other servers with PostgreSQL;
    * - command: can run while a server is running;
    * - bulk: a command that writes much and may use more memory for it;
    * - inspection: like a command, but does not migrate the database, which may be that of an earlier program.
@@ -141,7 +141,7 @@ interface SharedGrantsParts {
   readonly onWork: (() => void) | undefined;
 }
 
-/** Other servers may change rights in the same PostgreSQL. While this server cannot hear of that, it caches no rights. */
+/** Other servers may change rights in the same PostgreSQL. While this server cannot be notified of that, it caches no rights. */
 function createSharedGrants(url: string, { store, clock, log, meter, stack, onWork = () => {} }: SharedGrantsParts): Grants {
   let listener: AccessChangeListener | undefined;
   const grants = createGrants({ store, clock, meter, current: () => listener?.isCurrent() ?? false });

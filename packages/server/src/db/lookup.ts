@@ -18,7 +18,7 @@ export function asLookup<Row>(query: CompiledQuery<Row>, weight: Weight): Lookup
   return { ...query, weight };
 }
 
-/** Undefined for a statement that is no lookup. */
+/** Undefined for a statement that is not a lookup. */
 export function weightOf(query: CompiledQuery): Weight | undefined {
   return (query as Partial<Lookup<unknown>>).weight;
 }

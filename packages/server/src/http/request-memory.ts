@@ -1,6 +1,6 @@
 /**
- * Limits how many bytes of requests the process holds at once, over all protocols, and how many of them are of one sender. The bytes that
- * a call has read count until the call ends.
+ * Limits how many bytes of requests the process holds at the same time, over all protocols, and how many of them are of one sender. The
+ * bytes that a call has read count until the call ends.
  */
 import { Code, HoltError } from "../lib/errors.ts";
 import { type Holder, MemoryPool } from "./memory-pool.ts";

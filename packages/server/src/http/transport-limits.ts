@@ -24,7 +24,7 @@ export interface TransportLimits {
   /** The same two limits for anonymous callers. They count by their remote address. */
   readonly anonymousAnswerBytes: number;
   readonly answerBytesPerAddress: number;
-  /** Transfers of content that one caller has under way at once. The anonymous callers of one network count as one. */
+  /** Transfers of content that one caller has under way at the same time. The anonymous callers of one network count as one. */
   readonly transfersPerCaller: number;
   /** The time from the connection to its first bytes, or to the end of the TLS handshake. */
   readonly firstByteMs: number;

@@ -29,9 +29,9 @@ import "./tables.ts";
 
 const ofGroup = ({ uid }: { uid: string }) => ({ subject: uid, group: uid });
 const ofNamedGroup = ({ group }: { group: string }) => ofGroup({ uid: group });
-/** Users decide about their memberships, and the organization hears of it. */
+/** Users decide about their memberships, and the organization is notified of it. */
 const ofMembership = ({ uid, identityUid }: { uid: string; identityUid: string }) => ({ subject: identityUid, group: uid });
-/** Only the person and the operator hear of changes that the person makes. */
+/** Only the person and the operator are notified of changes that the person makes. */
 const ofPerson = ({ uid }: { uid: string }) => ({ subject: uid, group: "" });
 const ofManagedAccount = ({ uid, organizationUid }: { uid: string; organizationUid: string }) => ({ subject: uid, group: organizationUid });
 const ofProvider = ({ identityProviderUid: uid }: { identityProviderUid: string }) => ({ subject: uid, group: parentOf(uid) });

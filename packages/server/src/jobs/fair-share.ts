@@ -106,7 +106,7 @@ interface TurnColumns {
 
 type TurnTable = { [Name in keyof Schema]: Schema[Name] extends TurnColumns ? Name : never }[keyof Schema];
 
-/** Until the transaction ends, no other server chooses an organization: two at once would both choose the same. */
+/** Until the transaction ends, no other server chooses an organization: two at the same time would both choose the same. */
 export async function lockTurns(db: WriteDb, table: TurnTable): Promise<void> {
   await lockState(db, `${table}s`, {});
 }

@@ -1,4 +1,4 @@
-/** Limits how many slots each key holds at once, such as the transfers of each caller. Rejects, never queues. */
+/** Limits how many slots each key holds at the same time, such as the transfers of each caller. Rejects, never queues. */
 
 import { Tally } from "../lib/tally.ts";
 

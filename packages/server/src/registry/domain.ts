@@ -20,7 +20,7 @@ import { blobUploads } from "./migrations/046-blob-uploads.ts";
 import { registryTables } from "./organization-tables.ts";
 import "./tables.ts";
 
-/** Subscribers of an organization hear of its tags: the parent of a tag is a repo, not a group. */
+/** Subscribers of an organization are notified of its tags: the parent of a tag is a repo, not a group. */
 const ofOrganization = ({ uid }: { uid: string }) => ({ subject: uid, group: rootOf(uid) });
 const ofOrganizationV1 = ({ id }: { id: string }) => ofOrganization({ uid: id });
 

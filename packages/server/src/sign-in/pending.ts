@@ -50,7 +50,7 @@ export async function insertPending(
 }
 
 /**
- * Returns and deletes the step's content. If two requests take it at once, one gets it.
+ * Returns and deletes the step's content. If two requests take it at the same time, one gets it.
  * @returns undefined if there is no such step for this browser
  */
 export async function takePending<T>(

@@ -19,7 +19,7 @@ const MAX_CHARACTERS = 32 * 1024 * 1024;
 /** Anonymous callers may ask, so answers about more advisories than this have a concurrency limit. */
 const LARGE_ANSWER = 1000;
 const MAX_LARGE_ANSWERS = 2;
-/** Advisories whose bodies are in memory at once. Bodies include the findings of scanners. */
+/** Advisories whose bodies are in memory at the same time. Bodies include the findings of scanners. */
 const ADVISORIES_PER_QUERY = 64;
 
 export interface Documents {

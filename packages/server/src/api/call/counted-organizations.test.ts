@@ -30,7 +30,7 @@ test("a list counts in the organization of its filter, and without one in all or
     assert.deepEqual(counted(unscoped, request), [org, other]);
 });
 
-test("a stranger's calls count in no organization that they name", () => {
+test("calls of a caller without rights count in no organization that they name", () => {
   assert.deepEqual(counted(unscoped, { uidp: create(UIDPFilterSchema, { descendantsOf: foreign }) }), []);
   assert.deepEqual(counted(unscoped, { parent: newUid(foreign) }, { writes: true }), []);
 });

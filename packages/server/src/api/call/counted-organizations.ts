@@ -16,7 +16,7 @@ type Places = Partial<Record<(typeof PLACES)[number], unknown>> & { readonly uid
 
 /**
  * A call counts where it acts. A list without a filter reads all organizations of its caller. Uids that the caller may
- * not see count nowhere: strangers must not use up the limits of an organization.
+ * not see count nowhere: callers without rights must not use up the limits of an organization.
  */
 export function countedOrganizations({ access: rule, writes }: Operation, request: Message, access: Access): readonly string[] {
   if (rule.mode === "scoped") return [rootOf(rule.scopeOf(request))];

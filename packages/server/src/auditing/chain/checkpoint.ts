@@ -125,7 +125,7 @@ export async function storeCheckpoint(db: WriteDb, { checkpoint, kid, jws }: Sig
     .execute();
 }
 
-/** Not verified. Undefined for a text that is no checkpoint. */
+/** Not verified. Undefined for a text that is not a checkpoint. */
 export function payloadOf(jws: string): Checkpoint | undefined {
   try {
     return JSON.parse(Buffer.from(jws.split(".")[1] ?? "", "base64url").toString()) as Checkpoint;

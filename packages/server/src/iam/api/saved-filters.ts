@@ -89,7 +89,7 @@ function textViolations(field: string, text: string, { min, max }: { readonly mi
   return [{ field, description: `${field} must have ${min} to ${max} characters and no control characters` }];
 }
 
-/** Two calls at once may save one more: the limit only bounds the table. */
+/** Two calls at the same time may save one more: the limit only bounds the table. */
 async function assertRoom({ identity_uid, org_uid, list }: ListKey, name: string, { db }: WriteCall): Promise<void> {
   const rows = await db
     .selectFrom("saved_filter")

@@ -63,7 +63,7 @@ export function generateInviteCode({ uid, keyId, expirationTime }: GroupInvite):
 
 /**
  * Binds the invite's role to the identity at the invite's group, unless it is already bound. Deletes a single-use
- * invite; if two transactions redeem it at once, one gets NOT_FOUND.
+ * invite; if two transactions redeem it at the same time, one gets NOT_FOUND.
  * @throws INVALID_ARGUMENT on `code` if it is not an invite code; NOT_FOUND with the same message if the invite never
  * existed, was used or deleted, or has expired; PERMISSION_DENIED if it is for another email
  */

@@ -9,7 +9,7 @@ const MAX_NAMED_ORGANIZATIONS = 5;
 
 /**
  * Only organizations that the person has joined count: anyone can make the person an owner of an organization of their
- * own. Locks the organizations, so that of two owners who leave at once, the second is refused as the last.
+ * own. Locks the organizations, so that of two owners who leave at the same time, the second is refused as the last.
  * @param orgUid the only organization that the person leaves; all if undefined
  * @throws FAILED_PRECONDITION if an organization would be left without an owner
  */

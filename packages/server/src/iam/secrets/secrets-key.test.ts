@@ -34,7 +34,7 @@ describe("the secrets key", () => {
     );
   });
 
-  test("the secrets key is the same for servers that start at once", async () => {
+  test("the secrets key is the same for servers that start at the same time", async () => {
     const all = await Promise.all(Array.from({ length: 8 }, () => open()));
     assert.equal(new Set(all.map(({ fingerprint }) => fingerprint)).size, 1);
   });

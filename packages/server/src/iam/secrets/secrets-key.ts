@@ -65,7 +65,7 @@ async function readKeyFile(dataDir: string): Promise<Uint8Array | undefined> {
   return key;
 }
 
-/** Creates the file if there is none. If several servers do so at once, all get the same key. */
+/** Creates the file if there is none. If several servers do so at the same time, all get the same key. */
 async function ensureKeyFile(dataDir: string): Promise<Uint8Array | undefined> {
   const existing = await readKeyFile(dataDir);
   if (existing !== undefined) return existing;

@@ -1,7 +1,7 @@
 /**
  * Sessions of browsers with the console. A session is stored as a family of refresh tokens with one member. Ending the
  * login therefore ends the session. Its secret is in a cookie that no script can read. It is not replaced at each use,
- * because several tabs use it at once. No operation of the API accepts it.
+ * because several tabs use it at the same time. No operation of the API accepts it.
  */
 import { randomBytes } from "node:crypto";
 import type { ReadDb, WriteDb } from "../../db/store.ts";

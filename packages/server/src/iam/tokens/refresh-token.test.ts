@@ -81,7 +81,7 @@ test("reusing a spent refresh token revokes its family", async () => {
   await s.world.refreshToken(anew?.token ?? "");
 });
 
-test("if a refresh token is used twice at once, one use succeeds and the family is revoked", async () => {
+test("if a refresh token is used twice at the same time, one use succeeds and the family is revoked", async () => {
   for (const url of ["", await createMigratedDatabase()]) {
     await using s = await setUp({ url });
     const prepare = () =>

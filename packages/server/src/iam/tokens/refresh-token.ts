@@ -81,7 +81,7 @@ export async function findRefreshToken(db: ReadDb, token: string, now: Date): Pr
   return row;
 }
 
-/** @returns false if it was already spent. If two transactions try at once, one gets true. */
+/** @returns false if it was already spent. If two transactions try at the same time, one gets true. */
 export async function spendRefreshToken(db: WriteDb, tokenHash: string, now: Date): Promise<boolean> {
   const result = await db
     .updateTable("refresh_token")

@@ -77,7 +77,7 @@ test("another server's new signing key is noticed at once by its key ID, and oth
   assert.equal((await world.keys.current()).kid, second.kid);
 });
 
-test("servers that start at once on a new database agree on one signing key", async () => {
+test("servers that start at the same time on a new database agree on one signing key", async () => {
   const url = await createDatabase();
   const log = createLog("silent");
   const clock = { now: () => new Date() };

@@ -33,7 +33,7 @@ export interface SigningKeys {
    */
   rotate(): Promise<SigningKey>;
   /**
-   * Rotates if the current key is at least this old. Servers that do so at once create one key.
+   * Rotates if the current key is at least this old. Servers that do so at the same time create one key.
    * @returns in how many milliseconds the key will be so old
    */
   rotateIfOlder(ageMs: number): Promise<number>;
