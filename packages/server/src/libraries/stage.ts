@@ -24,7 +24,7 @@ export interface Staging {
   stage(bytes: Readable, maxBytes: number, isComplete?: () => boolean): Promise<Staged>;
   /** Streams the bytes, or a range of them. Destroy a stream that is not read to its end. */
   read(staged: Staged, range?: ByteRange): Promise<Readable>;
-  /** Calls `work` with the file of the bytes, for parsers on threads. The file is valid until `work` ends. */
+  /** Calls `work` with the file of the bytes, for parsers on threads, and again if the file was gone. It is valid until `work` ends. */
   withFile<T>(staged: Staged, work: (file: PackageFile) => Promise<T>): Promise<T>;
   /** Stores the bytes again if collection has removed the blob meanwhile. Resolves with the number of bytes. */
   place(staged: Staged): Promise<number>;
@@ -38,6 +38,17 @@ export const MAX_FILE = 16 * 1024 ** 3;
 const HASHES = ["sha256", "sha1", "md5", "sha512"] as const;
 
 export function createStaging({ blobs, removal }: { readonly blobs: BlobStore; readonly removal: BlobRemoval }): Staging {
+  /** Another upload of the same bytes that is refused removes the blob, because no row refers to it yet. Then it is stored again. */
+  async function withBlob<T>({ upload, digest }: Staged, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if ((await blobs.stat(digest)) !== undefined) throw error;
+      await blobs.commit(upload, digest);
+      return work();
+    }
+  }
+
   return {
     async stage(bytes, maxBytes, isComplete = () => true) {
       const upload = randomUUID();
@@ -55,8 +66,11 @@ export function createStaging({ blobs, removal }: { readonly blobs: BlobStore; r
         throw error instanceof DigestMismatch ? internal(error) : error;
       }
     },
-    read: ({ digest }, range) => blobs.read(digest, range),
-    withFile: ({ digest, size }, work) => blobs.withFile(digest, size, (path) => work({ path, size })),
+    read: (staged, range) => withBlob(staged, () => blobs.read(staged.digest, range)),
+    withFile: (staged, work) => {
+      const { digest, size } = staged;
+      return withBlob(staged, () => blobs.withFile(digest, size, (path) => work({ path, size })));
+    },
     place: async ({ upload, digest }) => (await blobs.commit(upload, digest)).size,
     async discard({ upload, digest, size }, isPublished) {
       await blobs.abort(upload).catch(() => {});
