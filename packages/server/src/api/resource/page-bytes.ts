@@ -12,12 +12,12 @@ export interface CutPage<Row> {
  * @param found the rows of the page, and one more if there is a next page
  * @param limit rows of the page
  */
-export function cutPage<Row>(found: readonly Row[], limit: number, bytesOf: (row: Row) => number): CutPage<Row> {
+export function cutPage<Row>(found: readonly Row[], limit: number, bytesOf: (row: Row) => number, maxBytes = MAX_PAGE_BYTES): CutPage<Row> {
   const rows: Row[] = [];
   let sum = 0;
   for (const row of found) {
     sum += bytesOf(row);
-    if (rows.length === limit || (sum > MAX_PAGE_BYTES && rows.length > 0)) break;
+    if (rows.length === limit || (sum > maxBytes && rows.length > 0)) break;
     rows.push(row);
   }
   return { rows, hasMore: rows.length < found.length };

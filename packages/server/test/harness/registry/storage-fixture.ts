@@ -72,7 +72,10 @@ export interface StorageFixture extends AsyncDisposable {
   pushBlob(repoUid: string, content?: Buffer): Promise<Descriptor>;
   /** Pushes an image of these layers, or of a new one; by its digest if there is no tag. */
   pushImage(repoUid: string, image?: { tag?: string; layers?: readonly Descriptor[]; subject?: Descriptor }): Promise<Descriptor>;
-  pushIndex(repoUid: string, index: { tag?: string; manifests: readonly Descriptor[]; subject?: Descriptor }): Promise<Descriptor>;
+  pushIndex(
+    repoUid: string,
+    index: { tag?: string; manifests: readonly Descriptor[]; subject?: Descriptor; annotations?: Readonly<Record<string, string>> },
+  ): Promise<Descriptor>;
   /** Pushes these bytes as a manifest by their digest. */
   pushContent(repo: PushRepo, content: Buffer): Promise<Descriptor>;
   deleteTag(repoUid: string, name: string): Promise<void>;
