@@ -77,6 +77,21 @@ describe("while slow clients have more transfers under way than the process has 
     });
   }
 
+  test("calls are answered while Maven metadata is uploaded slowly, and each caller has a limited number of such uploads", async () => {
+    const path = "/libraries/java/my-org/com/example/lib/maven-metadata.xml";
+    const uploads: ClientRequest[] = [];
+    for (let i = 0; i < TRANSFERS; i++) {
+      const upload = repo.client.open("PUT", path);
+      upload.write("<metadata>");
+      uploads.push(upload);
+    }
+    await until(async () => (await repo.client.send("PUT", path, { body: "<metadata/>" })).status === 429);
+    for (let i = 0; i < CALLS; i++) assert.equal(await ping(), 200);
+    const answers = uploads.map((upload) => once(upload, "response") as Promise<[IncomingMessage]>);
+    for (const upload of uploads) upload.end("</metadata>");
+    for (const [answer] of await Promise.all(answers)) assert.equal(answer.resume().statusCode, 200);
+  });
+
   test("calls are answered during uploads, and uploads that were admitted are stored", async () => {
     const uploads: ClientRequest[] = [];
     const begin = (digest: string) => {

@@ -145,6 +145,16 @@ describeWithWorld("Maven artifacts", (world: World) => {
     assert.match((await maven.get(`${folder}/maven-metadata.xml`)).body.toString(), /<extension>war<\/extension>\s*<value>1\.0-SNAPSHOT</);
   });
 
+  test("metadata of at most 1 MiB is accepted and discarded", async () => {
+    const { maven } = await library();
+    const MIB = 1024 * 1024;
+    for (const name of ["maven-metadata.xml", "maven-metadata.xml.sha1"]) {
+      assert.equal((await maven.put(`com/example/lib/${name}`, " ".repeat(MIB))).status, 200);
+      await assertRefused(maven.put(`com/example/lib/${name}`, " ".repeat(MIB + 1)), 400, /the metadata is larger than 1048576 bytes/);
+    }
+    assert.equal((await maven.get("com/example/lib/maven-metadata.xml")).status, 404);
+  });
+
   /** The plugins in the metadata of a group, as `prefix artifact`. */
   const pluginsIn = (text: string) =>
     [...text.matchAll(/<prefix>(.*)<\/prefix>\s*<artifactId>(.*)<\/artifactId>/g)].map(([, found, artifactId]) => `${found} ${artifactId}`);

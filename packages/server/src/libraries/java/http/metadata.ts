@@ -4,17 +4,19 @@ import type { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 import type { ReadDb } from "../../../db/store.ts";
 import { isKnown } from "../../../http/send-blob.ts";
-import { notFound } from "../../../lib/errors.ts";
+import { invalidArgument, notFound } from "../../../lib/errors.ts";
 import { answer, answerText, type LibraryParts, type LibraryRequest } from "../../http/library-request.ts";
 import type { Library } from "../../library.ts";
 import { findMavenVersions, findPluginFiles, findSnapshotFiles } from "../find-maven.ts";
 import { artifactMetadata, groupMetadata, type MetadataPart, metadataDocument, snapshotMetadata } from "../maven-metadata.ts";
-import { type Algorithm, parseMavenArtifact, parseMavenFolder, parseMavenGroup } from "../maven-path.ts";
+import { type Algorithm, METADATA, parseMavenArtifact, parseMavenFolder, parseMavenGroup } from "../maven-path.ts";
 import { pluginsOf } from "../maven-plugins.ts";
 import { isSnapshot } from "../maven-version.ts";
 import { attempt } from "./attempt.ts";
 
 const CACHING = { "cache-control": "private, no-cache" };
+/** Real files have a few KiB. */
+const MAX_METADATA = 1024 * 1024;
 
 export async function sendMetadata(
   exchange: LibraryRequest,
@@ -66,9 +68,23 @@ function hashOf(text: string, algorithm: Algorithm): string {
 
 /** Accepts an upload, which every client makes when it publishes, and keeps nothing of it. */
 export async function discardMetadata(exchange: LibraryRequest): Promise<void> {
-  const body: Readable = exchange.request;
-  body.resume();
-  // A client that disconnects needs no answer.
-  await finished(body, { writable: false }).catch(() => {});
+  const size = await exchange.transfer(() => discard(exchange.request));
+  if (size > MAX_METADATA) throw invalidArgument(METADATA, `the metadata is larger than ${MAX_METADATA} bytes`);
   answer(exchange, 200);
+}
+
+/** Resolves with the number of bytes at the end of the body, or as soon as it is too large. */
+function discard(body: Readable): Promise<number> {
+  return new Promise((resolve) => {
+    let size = 0;
+    body.on("data", (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > MAX_METADATA) resolve(size);
+    });
+    // A client that disconnects needs no answer.
+    finished(body, { writable: false }).then(
+      () => resolve(size),
+      () => resolve(size),
+    );
+  });
 }
