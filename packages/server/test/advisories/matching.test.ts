@@ -6,7 +6,9 @@ import { alertImages, CRITICAL_EVENT } from "../../src/advisories/findings/alert
 import { matchImages } from "../../src/advisories/findings/match-images.ts";
 import { pruneFindings } from "../../src/advisories/findings/prune.ts";
 import { requestEverything } from "../../src/advisories/findings/requests.ts";
+import { createReadHandle } from "../../src/db/handle.ts";
 import type { WriteDb } from "../../src/db/store.ts";
+import { Code, type HoltError, resourceExhausted, unavailable } from "../../src/lib/errors.ts";
 import { newUid } from "../../src/lib/uid.ts";
 import type { EventNames } from "../../src/outbox/outbox.ts";
 import { CRITICAL, createFindingsWorld, type FindingsWorld, osv } from "../harness/advisories/findings-world.ts";
@@ -132,6 +134,49 @@ describeWithWorld("comparing packages of images with advisories", (world) => {
     const events = (await eventsAfter(world, start)).filter(({ type }) => type.endsWith(CRITICAL_EVENT));
     assert.equal(events.length, 2 * 261);
     assert.equal(new Set(events.map(({ subject }) => subject)).size, 261);
+  });
+
+  test("critical vulnerabilities stay announced while their findings cannot be read, or are above the limits", async () => {
+    await given.importAdvisories([wolfi("CVE-2024-10", "remembered", "2-r0")]);
+    const digest = await given.push(["remembered 1-r0"]);
+    await given.settle();
+    await given.score({ "CVE-2024-10": CRITICAL });
+    await given.settle();
+    const readNotices = () =>
+      reader()
+        .selectFrom("critical_notice as n")
+        .innerJoin("matched_image as i", "i.id", "n.image_id")
+        .selectAll("n")
+        .where("i.digest", "=", digest)
+        .execute();
+    const notices = await readNotices();
+    assert.equal(notices.length, 1);
+    const request = { name: digest, token: "of the test" };
+    const alertWhile = (failure: HoltError) =>
+      alertImages({ orgUid: given.org, kind: "alert", requests: [request] }, failingContext(failure), {} as EventNames);
+    const failingContext = (failure: HoltError) => ({
+      store: {
+        ...world.store,
+        reader: createReadHandle(reader().dialect, (query) =>
+          query.sql.includes("cross join finding") ? Promise.reject(failure) : reader().getExecutor().executeQuery(query),
+        ),
+      },
+      publication: createPublication({ organizations: "none" }),
+      now: () => world.clock.now(),
+      // The request is queued in the same transaction, so that the server does not work on it.
+      write: <T>(work: (db: WriteDb) => Promise<T>) =>
+        world.store.transaction(async (db) => {
+          const row = { org_uid: given.org, kind: "alert" as const, ...request };
+          await db.insertInto("match_request").values(row).execute();
+          const result = await work(db);
+          assert.deepEqual(await db.selectFrom("match_request").select("name").where("name", "=", digest).execute(), []);
+          return result;
+        }),
+    });
+    await assert.rejects(alertWhile(unavailable("the database fails over")), { code: Code.UNAVAILABLE });
+    assert.deepEqual(await readNotices(), notices);
+    await alertWhile(resourceExhausted("too many findings"));
+    assert.deepEqual(await readNotices(), notices);
   });
 
   test("a finding that an advisory no longer supports is closed and stays in the history", async () => {

@@ -1,7 +1,7 @@
 /** Reads which critical vulnerabilities are open in images, for each repo that has them. */
 import { sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
-import { HoltError } from "../../lib/errors.ts";
+import { Code, HoltError } from "../../lib/errors.ts";
 import { parentOf, rangeAtOrBelow } from "../../lib/uid.ts";
 import { SEVERITY } from "./finding.ts";
 import { type ImageFinding, readImageFindings } from "./image-findings.ts";
@@ -26,20 +26,27 @@ export interface Look {
   readonly critical: ReadonlyMap<string, readonly ImageFinding[]>;
 }
 
-/** @returns undefined if these images have too much for one look; one image never has */
+/**
+ * An image above the limits of a report is left out.
+ * @returns undefined if these images have too much for one look; one image never has
+ */
 export async function lookAtImages(db: ReadDb, orgUid: string, digests: readonly string[]): Promise<Look[] | undefined> {
   const places = await readPlaces(db, orgUid, digests);
   if (places.length > MAX_LOOKS && digests.length > 1) return undefined;
-  const all = await emptyAboveLimits(readImageFindings(db, { orgUid, digests, minSeverity: SEVERITY.critical }));
-  if (all === undefined && digests.length > 1) return undefined;
-  const byDigest = Map.groupBy(all ?? [], ({ digest }) => digest);
+  const all = await withinLimits(readImageFindings(db, { orgUid, digests, minSeverity: SEVERITY.critical }));
+  if (all === undefined) return digests.length > 1 ? undefined : [];
+  const byDigest = Map.groupBy(all, ({ digest }) => digest);
   const looks: Look[] = [];
   for (const [repoUid, images] of Map.groupBy(places.slice(0, MAX_LOOKS), ({ repo_uid }) => repo_uid)) {
     const findings = images.flatMap(({ digest }) => byDigest.get(digest) ?? []);
     const names = findings.length === 0 ? [] : await namesOfRepo(db, repoUid);
-    const stated = await emptyAboveLimits(applyStatements(db, findings, { orgUid, names }));
+    const stated = await withinLimits(applyStatements(db, findings, { orgUid, names }));
     if (stated === undefined && digests.length > 1) return undefined;
-    const open = Map.groupBy(stated?.filter(({ detail }) => detail.suppression === undefined) ?? [], ({ digest }) => digest);
+    if (stated === undefined) continue;
+    const open = Map.groupBy(
+      stated.filter(({ detail }) => detail.suppression === undefined),
+      ({ digest }) => digest,
+    );
     for (const { id, digest, subject } of images) {
       const critical = Map.groupBy(open.get(digest) ?? [], ({ vulnerability }) => vulnerability);
       const repository = names.at(-1) ?? "";
@@ -66,11 +73,11 @@ async function readPlaces(db: ReadDb, orgUid: string, digests: readonly string[]
 }
 
 /** Undefined for images with so many findings or statements that they have no report either: an event would say nothing that helps. */
-async function emptyAboveLimits(reading: Promise<ImageFinding[]>): Promise<readonly ImageFinding[] | undefined> {
+async function withinLimits(reading: Promise<ImageFinding[]>): Promise<readonly ImageFinding[] | undefined> {
   try {
     return await reading;
   } catch (error) {
-    if (error instanceof HoltError) return undefined;
+    if (error instanceof HoltError && error.code === Code.RESOURCE_EXHAUSTED) return undefined;
     throw error;
   }
 }
