@@ -114,6 +114,26 @@ describeWithWorld("open vulnerabilities of images", (world) => {
     assert.deepEqual(await given.found(alone), ["CVE-2024-1003 zlib 1.3-r0 UNKNOWN OPEN"]);
   });
 
+  test("a statement about an image suppresses the vulnerability of its own id, whatever the case of its artifact type", async () => {
+    const digest = await given.push(["named 1.0-r0"]);
+    await given.importAdvisories([wolfi("CVE-2024-1009", "named", "2.0-r0")]);
+    assert.deepEqual(await given.found(digest), ["CVE-2024-1009 named 1.0-r0 UNKNOWN OPEN"]);
+    const { name } = await world.store.reader.selectFrom("repo").select("name").where("uid", "=", given.repo.uid).executeTakeFirstOrThrow();
+    const [uid] = await putAdvisories(world.store, [
+      // Lists its own id, so that it is found in two ways.
+      {
+        parent: given.org,
+        id: "CVE-2024-1009",
+        name,
+        type: "OCI",
+        aliases: ["CVE-2024-1009"],
+        events: [falsePositive("2024-03-01T00:00:00Z")],
+      },
+    ]);
+    assert.deepEqual(await given.found(digest), ["CVE-2024-1009 named 1.0-r0 UNKNOWN SUPPRESSED"]);
+    assert.equal((await given.list(digest)).vulnerabilities[0]?.vulnerability?.suppression?.advisoryUid, uid);
+  });
+
   test("an advisory about a Debian source package is compared with the version of the source package", async () => {
     // As Debian 12 has them: the epoch is that of the package alone, and a rebuild adds to the version.
     const status = `Package: bsdutils

@@ -13,7 +13,7 @@ export interface StatedImage {
   readonly names: readonly string[];
 }
 
-/** An advisory under one of the vulnerabilities that it is about. */
+/** An advisory under its own id or one of its aliases. */
 export interface StatementRow {
   readonly uid: string;
   readonly alias: string;
@@ -40,13 +40,19 @@ export async function readStatements(db: ReadDb, findings: readonly ImageFinding
   const { orgUid, names } = image;
   const ids = [...new Set(findings.flatMap(({ vulnerability, detail }) => [vulnerability, ...detail.aliases]))].sort();
   const imageTypes = sql.join([...IMAGE_TYPES]);
-  const isStatement = sql`(a.component_name <> '' or a.artifact_type in (${imageTypes})) and a.resolutions <> ''
+  const values = db.dialect.valuesOf(ids);
+  const isOwn = (uid: string) => sql`${sql.ref(uid)} >= ${orgUid} and ${sql.ref(uid)} < ${`${orgUid}0`}`;
+  const named = sql`
+    select l.advisory_uid as uid, v.value as alias from ${values} as v cross join advisory_alias as l
+      where l.alias = v.value and ${isOwn("l.advisory_uid")}
+    union select o.uid, v.value as alias from ${values} as v cross join advisory as o
+      where o.advisory_id = v.value and ${isOwn("o.uid")}`;
+  const isStatement = sql`(a.component_name <> '' or lower(a.artifact_type) in (${imageTypes})) and a.resolutions <> ''
     and (lower(a.artifact_type) not in (${imageTypes}) or a.artifact_name in (select n.value from ${db.dialect.valuesOf(names)} as n))`;
   const { rows } = await sql<StatementRow>`
-    select a.uid, l.alias, a.artifact_type, a.artifact_name, a.component_type, a.component_name
-    from ${db.dialect.valuesOf(ids)} as v cross join advisory_alias as l cross join advisory as a
-    where l.alias = v.value and l.advisory_uid >= ${orgUid} and l.advisory_uid < ${`${orgUid}0`} and a.uid = l.advisory_uid
-      and a.delete_time is null and ${isStatement} order by a.uid limit ${MAX_STATEMENTS + 1}`.execute(db);
+    select a.uid, n.alias, a.artifact_type, a.artifact_name, a.component_type, a.component_name
+    from (${named}) as n cross join advisory as a
+    where a.uid = n.uid and a.delete_time is null and ${isStatement} order by a.uid limit ${MAX_STATEMENTS + 1}`.execute(db);
   if (rows.length > MAX_STATEMENTS)
     throw resourceExhausted(`more than ${MAX_STATEMENTS} statements concern the image; request one of its platforms`);
   return rows;
