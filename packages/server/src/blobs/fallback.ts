@@ -43,10 +43,10 @@ export function createFallbackBlobs(current: BlobStore, old: BlobStore): BlobSto
     },
     withFile: async (digest, size, work) => (await storeOf(digest)).withFile(digest, size, work),
     send: async (digest, range, begin) => (await storeOf(digest)).send(digest, range, begin),
-    async remove(digest) {
+    async remove(digest, signal) {
       // A migration copies from the old store, so it must not find the blob there any more.
-      await old.remove(digest);
-      await current.remove(digest);
+      await old.remove(digest, signal);
+      await current.remove(digest, signal);
     },
     list: (after) => mergeLists(current.list(after), old.list(after)),
     urlOf: async (digest, headers) => (await storeOf(digest)).urlOf?.(digest, headers),

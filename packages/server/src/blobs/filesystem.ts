@@ -238,8 +238,9 @@ class FilesystemBlobs implements BlobStore {
     }
   }
 
-  async remove(digest: string): Promise<void> {
+  async remove(digest: string, signal?: AbortSignal): Promise<void> {
     const parsed = parseDigest(digest);
+    signal?.throwIfAborted();
     if (parsed !== undefined) await rm(this.#blobPath(parsed), { force: true });
   }
 

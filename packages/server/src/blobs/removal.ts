@@ -2,8 +2,8 @@
  * Removes blobs: marks the row, deletes the bytes, deletes the row. Only garbage collection starts removals;
  * `link-blob.ts` checks for running ones.
  *
- * A mark is a time in the future. The server that set it deletes bytes only well before that time, and after it any
- * server may end the removal. So a crashed server blocks others only briefly, and a slow server does no harm. The
+ * A mark is a time in the future. The server that set it deletes bytes only well before that time: it aborts deletions
+ * that take longer. After that time any server may end the removal. So a crashed server blocks others only briefly, and a slow server does no harm. The
  * clocks of the servers must agree within MARGIN_MS.
  */
 import { sql } from "kysely";
@@ -74,14 +74,15 @@ export function createBlobRemoval(options: BlobRemovalOptions): BlobRemoval {
 async function removeUnlinked(options: BlobRemovalOptions, digests: readonly string[]): Promise<readonly RemovedBlob[]> {
   const { store, blobs, references } = options;
   const begun = performance.now();
+  const signal = AbortSignal.timeout(MARK_MS - MARGIN_MS);
   const now = systemClock.now();
   const mark = new Date(now.getTime() + MARK_MS).toISOString();
   const marked = await store.transaction((db) => markUnlinked(db, digests, references, { mark, now }));
   if (marked.length === 0) return [];
   const isLate = performance.now() - begun > MARK_MS - MARGIN_MS;
-  const results = await Promise.allSettled(isLate ? [] : marked.map(({ digest }) => blobs.remove(digest)));
+  const results = await Promise.allSettled(isLate ? [] : marked.map(({ digest }) => blobs.remove(digest, signal)));
   // Ends the removal only when all deletions are settled: a later one could delete bytes that were stored again. A request
-  // that failed may still be carried out, so its mark stays until it expires. A later collection tries again.
+  // that failed or was aborted may still be carried out, so its mark stays until it expires. A later collection tries again.
   const ended = marked.flatMap(({ digest }, index) => (results[index]?.status === "rejected" ? [] : [digest]));
   await store.transaction((db) => endRemoval(db, ended, mark));
   const failure = results.find((result) => result.status === "rejected");

@@ -75,8 +75,11 @@ export interface BlobStore extends AsyncDisposable {
    * @throws NoSuchBlob or UNAVAILABLE before `begin` is called; if it rejects later, the caller must destroy the stream
    */
   send(digest: string, range: ByteRange, begin: () => Writable): Promise<void>;
-  /** Does nothing if there is no such blob. Open readers can finish. */
-  remove(digest: string): Promise<void>;
+  /**
+   * Does nothing if there is no such blob. Open readers can finish.
+   * @param signal ends the deletion: it rejects, and no further attempt begins
+   */
+  remove(digest: string, signal?: AbortSignal): Promise<void>;
   /** All blobs with digests greater than `after`, ascending, in batches; for garbage collection. */
   list(after?: string): AsyncIterable<readonly ListedBlob[]>;
   /**

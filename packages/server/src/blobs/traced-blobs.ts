@@ -19,7 +19,7 @@ export function traceBlobs(blobs: BlobStore, tracer: Tracer): BlobStore {
     read: (digest, range) => span("open", digest, () => blobs.read(digest, range)),
     withFile: (digest, size, work) => blobs.withFile(digest, size, work),
     send: (digest, range, begin) => span("send", digest, () => blobs.send(digest, range, begin)),
-    remove: (digest) => span("remove", digest, () => blobs.remove(digest)),
+    remove: (digest, signal) => span("remove", digest, () => blobs.remove(digest, signal)),
     list: (after) => blobs.list(after),
     ...(blobs.urlOf !== undefined && { urlOf: (digest, headers) => span("sign URL", digest, async () => blobs.urlOf?.(digest, headers)) }),
     [Symbol.asyncDispose]: () => blobs[Symbol.asyncDispose](),

@@ -213,9 +213,9 @@ export class S3Blobs implements BlobStore {
     }
   }
 
-  async remove(digest: string): Promise<void> {
+  async remove(digest: string, signal?: AbortSignal): Promise<void> {
     const parsed = parseDigest(digest);
-    if (parsed !== undefined) await this.bucket.remove(blobKey(parsed));
+    if (parsed !== undefined) await this.bucket.remove(blobKey(parsed), signal);
   }
 
   async *list(after = ""): AsyncIterable<readonly ListedBlob[]> {

@@ -137,8 +137,9 @@ export class S3Bucket implements Disposable {
   }
 
   /** Does nothing if there is no such object. In a versioned bucket, its versions stay. */
-  async remove(key: string): Promise<void> {
-    await this.#do("delete an object", () => this.#client.send(new DeleteObjectCommand(this.#at(key))));
+  async remove(key: string, signal?: AbortSignal): Promise<void> {
+    const options = signal === undefined ? {} : { abortSignal: signal };
+    await this.#do("delete an object", () => this.#client.send(new DeleteObjectCommand(this.#at(key)), options));
   }
 
   /** All objects whose keys begin with `prefix` and come after `after`, in the order of their keys. */
