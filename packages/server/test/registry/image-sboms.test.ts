@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ImagePackagesService, ImageScan_State } from "@holt/api/gen/holt/v1/image_packages_pb.ts";
+import { findAttestations } from "../../src/registry/packages/descriptions.ts";
 import { APK, apkDatabase, cycloneDx, envelope, layerOf, spdx, statement } from "../harness/registry/image-content.ts";
 import { createImageRepo, type ImageRepo, named } from "../harness/registry/image-world.ts";
 import type { Descriptor } from "../harness/registry/registry-client.ts";
@@ -121,6 +122,37 @@ describeWithWorld("SBOMs of images", (world) => {
       assert.equal(found.state, ImageScan_State.DONE, `${title}: ${found.scans.map(({ error }) => error).join()}`);
       assert.deepEqual(named(found), ["npm express 4.19.2", "apk musl 1.2.5-r9"], title);
     }
+  });
+
+  test("an attestation that does not name a digest is ignored", async () => {
+    using repo = await createImageRepo(world);
+    const image = await imageIn(repo);
+    await repo.read(image.digest);
+    const other = await imageIn(repo);
+    for (const value of [5, true, {}, [image.digest], "not a digest"]) {
+      const annotations = { "vnd.docker.reference.digest": value };
+      const index = await repo.pushIndex([image, { ...other, annotations }, { ...other, annotations: null }]);
+      const found = await repo.read(index.digest);
+      assert.deepEqual(named(found), ["apk musl 1.2.5-r9"]);
+      assert.deepEqual(
+        found.scans.map(({ imageDigest }) => imageDigest),
+        [image.digest],
+      );
+    }
+  });
+
+  test("attestations of an image are not looked for in indexes above 1 MiB", async () => {
+    using repo = await createImageRepo(world);
+    const [image, first, second] = [
+      await imageIn(repo),
+      await repo.pushArtifact([["1", IN_TOTO]]),
+      await repo.pushArtifact([["2", IN_TOTO]]),
+    ];
+    const attesting = (attestation: Descriptor, more: object) =>
+      repo.pushIndex([image, { ...attestation, annotations: { "vnd.docker.reference.digest": image.digest, ...more } }]);
+    await attesting(first, {});
+    await attesting(second, { padding: " ".repeat(1024 * 1024) });
+    assert.deepEqual(await findAttestations(world.store.reader, repo.uid, image.digest), [first.digest]);
   });
 
   test("a document that is not an SBOM, is too large, or is about another image is reported as unreadable", async () => {

@@ -95,8 +95,10 @@ async function findAttached(db: ReadDb, repoUid: string, subjects: readonly stri
 }
 
 const MAX_INDEXES = 20;
+/** Real indexes have a few KiB. Parsing larger ones would hold up other requests. */
+const MAX_INDEX_BYTES = 1024 * 1024;
 
-/** Digests of the attestations of an image in the indexes that contain it. */
+/** Digests of the attestations of an image in the indexes that contain it. Large indexes are skipped. */
 export async function findAttestations(db: ReadDb, repoUid: string, image: string): Promise<string[]> {
   const indexes = await db
     .selectFrom("manifest_reference as r")
@@ -105,6 +107,7 @@ export async function findAttestations(db: ReadDb, repoUid: string, image: strin
     .where("r.repo_uid", "=", repoUid)
     .where("r.digest", "=", image)
     .where("r.kind", "=", "manifest")
+    .where("m.size", "<=", MAX_INDEX_BYTES)
     .orderBy("r.manifest_digest")
     .limit(MAX_INDEXES)
     .execute();
@@ -117,14 +120,15 @@ function attestationsIn(content: Uint8Array): [digest: string, subject: string][
   const { manifests } = JSON.parse(Buffer.from(content).toString("utf8")) as { manifests?: readonly ImageIndexEntry[] };
   const found = (manifests ?? []).flatMap(({ digest, annotations }): [string, string][] => {
     const subject = annotations?.["vnd.docker.reference.digest"];
-    return subject === undefined ? [] : [[digest, subject]];
+    return typeof subject === "string" && isDigest(subject) ? [[digest, subject]] : [];
   });
   return found.slice(0, MAX_IMAGES);
 }
 
 interface ImageIndexEntry {
   readonly digest: string;
-  readonly annotations?: Readonly<Record<string, string>>;
+  /** A push does not check them. */
+  readonly annotations?: Readonly<Record<string, unknown>> | null;
 }
 
 /** Only of manifests that the repo has. */
