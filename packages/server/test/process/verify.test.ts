@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { printedToken, runHoltd, type Settings, startHoltd, temporaryFolder } from "../harness/holtd.ts";
-import { basic, createRegistryClient } from "../harness/registry/registry-client.ts";
+import { basic, createRegistryClient, digestOf, INDEX, LAYER, MANIFEST } from "../harness/registry/registry-client.ts";
 
 /** A stopped installation with one image in `my-org/app`. @returns the digest of its layer */
 async function createImage(settings: Settings): Promise<string> {
@@ -62,6 +62,40 @@ test("verify finds damaged and lost blobs, a missing link and wrong counts, and 
   assert.equal(repaired.code, 3);
   assert.match(repaired.stdout, /: 1 problems\. \d+ counts were repaired\.\n$/);
   assert.doesNotMatch((await runHoltd(["verify"], settings)).stdout, /counts? of/);
+});
+
+test("verify accepts references that a push accepts without their content, and tags without a digest", async () => {
+  await using folder = await temporaryFolder();
+  const settings = { HOLT_DATA_DIR: join(folder.path, "data") };
+  const absent = (mediaType: string, content: string) => ({ mediaType, digest: digestOf(content), size: content.length });
+  let needed: string;
+  {
+    await using server = await startHoltd(settings);
+    const token = await printedToken({ ...settings, HOLT_BASE_URL: server.baseUrl });
+    using client = createRegistryClient(server.baseUrl, basic("_token", token));
+    const config = await client.blob("my-org/app", "{}");
+    const layer = await client.blob("my-org/app", "a layer");
+    needed = layer.digest;
+    const foreign = { ...absent(LAYER, "a foreign layer"), urls: ["https://example.com/layer"] };
+    await client.manifest("my-org/app", { schemaVersion: 2, config, layers: [layer, foreign] }, "v1");
+    const manifests = [absent(MANIFEST, "a manifest"), absent(LAYER, "a cached layer")];
+    await client.manifest("my-org/app", { schemaVersion: 2, mediaType: INDEX, manifests }, "v2");
+    server.kill("SIGTERM");
+    await server.ended;
+  }
+  {
+    using database = new DatabaseSync(join(folder.path, "data", "holt.db"));
+    database.exec("update tag set digest = '' where name = 'v2'");
+  }
+  const accepted = await runHoltd(["verify"], settings);
+  assert.match(accepted.stdout, /^Checked 2 blobs, 2 manifests, .*: no problems\.$/m);
+  {
+    using database = new DatabaseSync(join(folder.path, "data", "holt.db"));
+    database.prepare("delete from repo_blob where digest = ?").run(needed);
+  }
+  const { stdout } = await runHoltd(["verify"], settings);
+  assert.match(stdout, new RegExp(`refers to the blob ${needed}, which the repo has not`));
+  assert.match(stdout, /: 1 problems\.$/m);
 });
 
 test("a backup reports lost blobs, an interrupted one is continued, and old ones are pruned with their blobs", async () => {

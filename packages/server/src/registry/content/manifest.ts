@@ -52,6 +52,11 @@ export interface Manifest {
   readonly annotations: Readonly<Record<string, string>> | undefined;
 }
 
+/** The config and the layers. */
+export function blobsOf({ config, layers }: Pick<Manifest, "config" | "layers">): readonly Descriptor[] {
+  return config === undefined ? layers : [config, ...layers];
+}
+
 export function isManifestType(mediaType: string): boolean {
   return KINDS.has(mediaType);
 }

@@ -18,7 +18,7 @@ import { type PushRepo, repoUidOf } from "./create-repo.ts";
 import { NO_FACTS, readDocumentFacts, recordDocumentFacts } from "./document-facts.ts";
 import { recordImageFacts, type StoredImage } from "./image-facts.ts";
 import { spreadFacts } from "./image-facts-queue.ts";
-import { type Descriptor, isManifestType, type Manifest, type Platform } from "./manifest.ts";
+import { blobsOf, type Descriptor, isManifestType, type Manifest, type Platform } from "./manifest.ts";
 import { configParser, manifestParser } from "./manifest-parsers.ts";
 import { appendPushes, appendTagCreated, type Origin, type Push, type RegistryNames } from "./oci-events.ts";
 import { upsertTag } from "./tags.ts";
@@ -166,10 +166,6 @@ function linkedBlobs(db: ReadDb, repoUid: string, manifest: Manifest) {
     .select(["l.digest as digest", "b.size as size"])
     .where("l.repo_uid", "=", repoUid)
     .where("l.digest", "in", (eb) => eb.selectFrom(db.dialect.valuesOf(digests).as("d")).select("d.value"));
-}
-
-function blobsOf({ config, layers }: Manifest): readonly Descriptor[] {
-  return config === undefined ? layers : [config, ...layers];
 }
 
 function blobUnknown(digest: string): OciError {
