@@ -2,8 +2,8 @@
  * Records a blob together with the rows that refer to it.
  *
  * The bytes are stored first, and one transaction then adds the rows, so every recorded blob has its bytes. A removal
- * (`removal.ts`) could delete the bytes in between. It marks the blob while it deletes them, and counts removals in the
- * database. If the blob is marked, or a removal has ended since the bytes were stored, this module stores them again.
+ * (`removal.ts`) could delete the bytes in between. It marks the blob while it deletes them, and counts its removals in
+ * the database. If the blob is marked, or was removed since the bytes were stored, this module stores them again.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Store, WriteDb } from "../db/store.ts";
@@ -33,7 +33,7 @@ export async function linkBlob(
 ): Promise<number> {
   const end = performance.now() + RETRY_MS;
   for (let pause = 5; ; pause = Math.min(pause * 2, 500)) {
-    const removals = await countRemovals(store.reader);
+    const removals = await countRemovals(store.reader, digest);
     const size = await storeBytes();
     try {
       await store.transaction(async (db) => {
@@ -58,7 +58,7 @@ async function appendBlob(db: WriteDb, digest: string, size: number, removals: n
     .execute();
   // The lock prevents new marks, and earlier removals are already counted.
   const row = await db.dialect.forKeyShare(db.selectFrom("blob").select("removal_time").where("digest", "=", digest)).executeTakeFirst();
-  if (row === undefined || row.removal_time !== null || (await countRemovals(db)) !== removals) throw new BytesMayBeGone();
+  if (row === undefined || row.removal_time !== null || (await countRemovals(db, digest)) !== removals) throw new BytesMayBeGone();
 }
 
 /** Ends a removal whose mark has expired, because its server crashed. The bytes stay, or are stored again. */

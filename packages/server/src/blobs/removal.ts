@@ -3,8 +3,8 @@
  * `link-blob.ts` checks for running ones.
  *
  * A mark is a time in the future. The server that set it deletes bytes only well before that time: it aborts deletions
- * that take longer. After that time any server may end the removal. So a crashed server blocks others only briefly, and a slow server does no harm. The
- * clocks of the servers must agree within MARGIN_MS.
+ * that take longer. After that time any server may end the removal. So a crashed server blocks others only briefly, and
+ * a slow server does no harm. The clocks of the servers must agree within MARGIN_MS.
  */
 import { sql } from "kysely";
 import type { ReadDb, Store, WriteDb } from "../db/store.ts";
@@ -14,13 +14,30 @@ import type { BlobStore } from "./store.ts";
 
 const MARK_MS = 60_000;
 const MARGIN_MS = 30_000;
-/** Name of the count in server_state. */
-const REMOVALS = "blob_removals";
+/** Digits of a hash that choose its counter: 4096 counters, so that few other blobs share the one of a blob. */
+const COUNTER_DIGITS = 3;
+/** Their names in server_state begin with this. */
+const COUNTERS = "blob_removals/";
 
-/** The number of ended removals. If it changes while a blob is linked, the bytes may be gone. */
-export async function countRemovals(db: ReadDb): Promise<number> {
-  const row = await db.selectFrom("server_state").select("value").where("name", "=", REMOVALS).executeTakeFirst();
+/**
+ * The number of ended removals of the blob, and of those that share its counter. If it changes while the blob is
+ * linked, the bytes may be gone.
+ */
+export async function countRemovals(db: ReadDb, digest: string): Promise<number> {
+  const row = await db.selectFrom("server_state").select("value").where("name", "=", counterOf(digest)).executeTakeFirst();
   return Number(row?.value ?? 0);
+}
+
+/** The number of ended removals of all blobs. */
+export async function countAllRemovals(db: ReadDb): Promise<number> {
+  const query = db.selectFrom("server_state").select((eb) => eb.fn.sum<number>(eb.cast<number>("value", "integer")).as("removals"));
+  const row = await query.where("name", "like", `${COUNTERS}%`).executeTakeFirst();
+  return Number(row?.removals ?? 0);
+}
+
+function counterOf(digest: string): string {
+  const start = digest.indexOf(":") + 1;
+  return `${COUNTERS}${digest.slice(start, start + COUNTER_DIGITS)}`;
 }
 
 export function hasExpired(removalTime: string, now: Date): boolean {
@@ -29,10 +46,12 @@ export function hasExpired(removalTime: string, now: Date): boolean {
 
 /** Deletes the rows that still have this mark. */
 export async function endRemoval(db: WriteDb, digests: readonly string[], mark: string): Promise<void> {
-  // The counter comes first: concurrent servers queue here instead of deadlocking.
+  if (digests.length === 0) return;
+  // The counters come first, and in order: concurrent servers queue here instead of deadlocking.
+  const counters = [...new Set(digests.map(counterOf))].sort();
   await db
     .insertInto("server_state")
-    .values({ name: REMOVALS, value: "1" })
+    .values(counters.map((name) => ({ name, value: "1" })))
     .onConflict((conflict) =>
       conflict.column("name").doUpdateSet((eb) => ({
         value: eb.cast<string>(eb(eb.cast<number>("server_state.value", "integer"), "+", 1), "text"),

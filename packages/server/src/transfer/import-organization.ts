@@ -9,7 +9,7 @@ import { type BackupTarget, NoSuchObject } from "../backup/target.ts";
 import { linkBlob } from "../blobs/link-blob.ts";
 import { putBlob } from "../blobs/put-blob.ts";
 import { type BlobReference, contentReferences } from "../blobs/references.ts";
-import { countRemovals } from "../blobs/removal.ts";
+import { countAllRemovals } from "../blobs/removal.ts";
 import { type BlobStore, DigestMismatch } from "../blobs/store.ts";
 import type { CountedRows } from "../db/count-check.ts";
 import type { ReadDb, Store, WriteDb } from "../db/store.ts";
@@ -68,7 +68,7 @@ export async function importOrganization(parts: ImportParts, report: TransferRep
   await verifyExport(target, exported);
   await assertAbsent(store.reader, parts);
   for (let attempt = 1; ; attempt++) {
-    const removals = await countRemovals(store.reader);
+    const removals = await countAllRemovals(store.reader);
     report.step("copying blobs");
     await copyBlobs(parts, report);
     report.step("copying rows");
@@ -176,5 +176,5 @@ async function assertBlobsStay(db: WriteDb, { references, exported }: ImportPart
   );
   const { rows } = await sql`select 1 from blob
     where removal_time is not null and digest in (${sql.join(digests, sql` union `)}) limit 1`.execute(db);
-  if (rows.length > 0 || (await countRemovals(db)) !== removals) throw new BlobsMayBeGone("content is being removed; repeat the import");
+  if (rows.length > 0 || (await countAllRemovals(db)) !== removals) throw new BlobsMayBeGone("content is being removed; repeat the import");
 }
