@@ -24,6 +24,19 @@ describe("commands of every day", () => {
     assert.equal((await holt.run(["revoke", robot.uid, "viewer", "granted", "--yes"])).status, 5);
   });
 
+  test("an empty identity or role revokes nothing", async () => {
+    const { holt } = world;
+    await world.group(world.orgUid, "guarded");
+    const robot = await world.robot(world.orgUid, []);
+    await holt.must(["grant", robot.uid, "viewer", "guarded"]);
+    for (const parts of [
+      ["", "viewer"],
+      [robot.uid, ""],
+    ])
+      assert.equal((await holt.run(["revoke", ...parts, "guarded", "--yes"])).status, 2);
+    assert.match(await holt.must(["can", "groups.list", "guarded", "--identity", robot.uid]), /^yes: /);
+  });
+
   test("a caller learns its own rights without the right to list those of others", async () => {
     const robot = await world.robot(world.orgUid, [Capability.CAP_IAM_GROUPS_LIST]);
     const env = { HOLT_URL: world.baseUrl, HOLT_TOKEN: robot.token };

@@ -26,6 +26,10 @@ describe("failures", () => {
       [["iam", "groups", "get"], /missing required argument 'uid'/],
       [["iam", "groups", "list", "-o", "xml"], /argument 'xml' is invalid/],
       [["iam", "groups", "update", "my-org"], /nothing to change is given/],
+      [["grant", "", "viewer", "my-org"], /the argument IDENTITY is empty\n {2}→ see: holt grant --help/],
+      [["libraries", "upload", "a.whl", ""], /the argument PATH is empty/],
+      [["iam", "sessions", "end", "", "--yes"], /the argument UID is empty/],
+      [["iam", "sessions", "end", "/", "--yes"], /the argument UID cannot be the root/],
       [
         ["iam", "pull-tokens", "create", "--parent", "my-org", "--name", "x", "--rights", "all"],
         /--rights: "all" must be one of images-pull/,
@@ -37,6 +41,24 @@ describe("failures", () => {
       assert.equal(stdout, "");
       assert.match(stderr, expected);
     }
+  });
+
+  test("revoke deletes no binding of another identity or role, whatever the server lists", async () => {
+    const [org, identity, role, binding] = ["a", "b", "c", "d"].map((digit) => digit.repeat(40));
+    const methods: (string | undefined)[] = [];
+    const roleBindings = [
+      { uid: `${org}/${binding?.slice(0, 16)}`, identityUid: org, roleUid: role },
+      { uid: `${org}/${role?.slice(0, 16)}`, identityUid: identity, roleUid: org },
+    ];
+    await using server = await listening(
+      createServer(({ method }, response) => {
+        methods.push(method);
+        response.end(JSON.stringify({ roleBindings }));
+      }),
+    );
+    const revoke = ["revoke", identity ?? "", role ?? "", org ?? "", "--yes"];
+    const { status } = await world.holt.run(revoke, at(`http://127.0.0.1:${server.port}`));
+    assert.deepEqual([status, methods], [5, ["GET"]]);
   });
 
   test("a missing capability is named with its place, and the status is 4", async () => {

@@ -32,8 +32,18 @@ export function parseLine(verb: Verb, words: readonly string[]): ParsedLine {
     const value = given[option.attributeName()];
     if (value !== undefined) values[spec.name] = value as OptionValue;
   }
+  rejectEmptyArguments(verb, command.processedArgs);
   const named = (verb.arguments ?? []).map(({ name }, index) => [name, command.processedArgs[index] as string | undefined]);
   return { arguments: Object.fromEntries(named), options: values };
+}
+
+/** An unset variable of a script must not become a filter that matches everything, or the path of a whole collection. */
+function rejectEmptyArguments({ path, arguments: specs = [] }: Verb, values: readonly unknown[]): void {
+  const empty = specs.find(({ optional, variadic }, index) => {
+    const value = values[index];
+    return variadic ? Array.isArray(value) && value.includes("") : !optional && value === "";
+  });
+  if (empty !== undefined) throw usageFailure(`the argument ${empty.name.toUpperCase()} is empty`, `see: holt ${path} --help`);
 }
 
 function optionsFrom({ name, short, value, help, repeated, required, negatable, values }: OptionSpec, isOptional: boolean): Option[] {

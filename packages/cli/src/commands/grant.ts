@@ -1,4 +1,5 @@
 /** holt grant: binds an identity to a role in a group. */
+import { findBindings } from "../access/role-bindings.ts";
 import type { Verb } from "../command/verb.ts";
 import type { Row } from "../output/output.ts";
 
@@ -19,12 +20,9 @@ export const verb: Verb = {
       groupUid(argument("group") || undefined),
     ]);
     const { rest } = session();
-    const query = { "uidp.children_of": group, identity: identityUid, role: roleUid };
-    const { roleBindings = [] } = (await rest.call({ method: "GET", path: "/iam/v2/roleBindings", query, signal })) as {
-      roleBindings?: Row[];
-    };
+    const [existing] = await findBindings(rest, { group, identity: identityUid, role: roleUid }, signal);
     const body = { identityUid, roleUid };
-    const binding = roleBindings[0] ?? ((await rest.call({ method: "POST", path: `/iam/v2/roleBindings/${group}`, body, signal })) as Row);
+    const binding = existing ?? ((await rest.call({ method: "POST", path: `/iam/v2/roleBindings/${group}`, body, signal })) as Row);
     await output.row(binding, { columns: ["uid", "identity.name", "identityUid", "role.name", "group.name", "createTime"] });
   },
 };

@@ -1,4 +1,5 @@
 /** holt revoke: deletes the bindings of an identity to a role in a group. */
+import { findBindings } from "../access/role-bindings.ts";
 import type { Verb } from "../command/verb.ts";
 import { exitStatus, Failure } from "../failure.ts";
 
@@ -19,11 +20,7 @@ export const verb: Verb = {
       groupUid(argument("group") || undefined),
     ]);
     const { rest } = session();
-    const query = { "uidp.children_of": group, identity, role };
-    const answer = (await rest.call({ method: "GET", path: "/iam/v2/roleBindings", query, signal })) as {
-      roleBindings?: { uid: string }[];
-    };
-    const bindings = answer.roleBindings ?? [];
+    const bindings = await findBindings(rest, { group, identity, role }, signal);
     if (bindings.length === 0) {
       const advice = "see why it has access with: holt explain IDENTITY CAPABILITY GROUP";
       throw new Failure("the identity has no binding to this role in this group", { status: exitStatus.notFound, advice });

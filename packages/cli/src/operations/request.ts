@@ -67,7 +67,9 @@ function requestOf({ http, arguments: positional, flags, mask }: Operation, mess
     .replace(/\{([\w.]+)(?:=[^}]*)?\}/g, (_, proto: string) => {
       inPath.add(proto);
       const field = fields.find((each) => each.proto === proto);
-      return encodePath(String((field && valueAt(message, field.field)) ?? ""));
+      const text = encodePath(String((field && valueAt(message, field.field)) ?? ""));
+      if (text === "" && field !== undefined && positional.includes(field)) throw rootRefused(field);
+      return text;
     })
     .replace(/\/(?=$|:)/, "");
   for (const field of fields) if (inPath.has(field.proto)) removeAt(message, field.field);
@@ -79,6 +81,11 @@ function requestOf({ http, arguments: positional, flags, mask }: Operation, mess
   const parameters = Object.fromEntries(asQuery.map(({ proto, field }) => [proto, queryText(valueAt(message, field))]));
   const body = bodyName === undefined ? {} : { body: message[bodyName] ?? {} };
   return { method: http.method, path, query: { ...query, ...parameters }, ...body };
+}
+
+/** Without its resource, the path would be that of the collection, and another operation. */
+function rootRefused({ name }: Field): Error {
+  return usageFailure(`the argument ${name.toUpperCase()} cannot be the root`, "give a uid, a name or a path of names");
 }
 
 function queryText(value: unknown): string | string[] | undefined {
