@@ -56,6 +56,52 @@ await describeConsole("the console", ({ world, walk }) => {
   });
 
   walk(
+    "a page whose person signed out in another tab is loaded again for the next person",
+    async ({ page, screen }) => {
+      await signInByLink(page, world);
+      await page.goto(screen("/groups"));
+      await page.getByRole("button", { name: "New group" }).click();
+      await page.getByLabel("Name").fill("of-the-owner");
+      const other = await page.context().newPage();
+      await other.goto(screen("/"));
+      await other.getByRole("button", { name: /you and this browser/ }).click();
+      await other.getByRole("menuitem", { name: "Sign out" }).click();
+      await page.getByRole("dialog", { name: "Your session has ended" }).waitFor();
+      await signInAtProvider(other, world, "alice");
+      await page.getByLabel("Name").waitFor({ state: "detached" });
+      await page.getByRole("button", { name: "New group", disabled: true }).first().waitFor();
+    },
+    { expected: [/status of 403/] },
+  );
+
+  walk(
+    "a request that waits since the session has ended is not sent for the next person",
+    async ({ page, screen }) => {
+      await signInByLink(page, world);
+      await page.goto(screen("/groups"));
+      await page.getByRole("button", { name: "New group" }).click();
+      await page.getByLabel("Name").fill("of-the-owner");
+      const [cookie] = await page.context().cookies(`${world.baseUrl}/oauth/session`);
+      const headers = { cookie: `${cookie?.name}=${cookie?.value}`, origin: world.baseUrl, "x-holt-console": "1" };
+      assert.equal(
+        (await fetch(`${world.baseUrl}/oauth/session/end`, { method: "POST", headers, body: new URLSearchParams() })).status,
+        200,
+      );
+      await page.getByRole("button", { name: "Create" }).click();
+      await page.getByRole("dialog", { name: "Your session has ended" }).waitFor();
+      const sent: string[] = [];
+      page.on("request", (request) => sent.push(request.url()));
+      await signInAtProvider(await page.context().newPage(), world, "alice");
+      await page.getByLabel("Name").waitFor({ state: "detached" });
+      assert.deepEqual(
+        sent.filter((url) => url.endsWith("/CreateGroup")),
+        [],
+      );
+    },
+    { expected: [/status of 40[13]/] },
+  );
+
+  walk(
     "groups are created, changed and deleted, and what is in the way of a deletion is shown",
     async ({ page, screen }) => {
       await signInByLink(page, world);

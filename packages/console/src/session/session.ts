@@ -8,9 +8,9 @@ import { type AccessToken, end, redeemCode, redeemLink, renew } from "./session-
 export type SessionState =
   | { readonly kind: "unknown" }
   | { readonly kind: "signedOut" }
-  | { readonly kind: "signedIn"; readonly uid: string }
-  /** The session of this person is over; the page still shows what they did. */
-  | { readonly kind: "ended"; readonly uid: string };
+  | { readonly kind: "signedIn" }
+  /** The session is over; the page still shows what the person did. */
+  | { readonly kind: "ended" };
 
 /** A token is renewed this long before it expires, so that it does not expire on its way. */
 const RENEW_BEFORE_MS = 60_000;
@@ -20,6 +20,8 @@ const channel = new BroadcastChannel("holt-session");
 
 let state: SessionState = { kind: "unknown" };
 let current: AccessToken | undefined;
+/** The uid of the person whose data the page shows, also after a sign-out. */
+let person: string | undefined;
 let renewal: Promise<void> | undefined;
 const listeners = new Set<() => void>();
 
@@ -81,15 +83,19 @@ async function renewOnce(): Promise<void> {
   const token = await renew();
   if (token !== undefined) return accept(token);
   current = undefined;
-  if (state.kind === "signedIn" || state.kind === "ended") enter({ kind: "ended", uid: state.uid });
-  else enter({ kind: "signedOut" });
+  enter({ kind: state.kind === "signedIn" || state.kind === "ended" ? "ended" : "signedOut" });
 }
 
 function accept(token: AccessToken): void {
-  // The page shows data of another person.
-  if ((state.kind === "ended" || state.kind === "signedIn") && state.uid !== token.uid) location.reload();
+  person ??= token.uid;
+  if (person !== token.uid) {
+    // Waiting requests of the earlier person stay unsent, also while the browser asks whether to discard a form.
+    current = undefined;
+    location.reload();
+    return;
+  }
   current = token;
-  if (state.kind !== "signedIn") enter({ kind: "signedIn", uid: token.uid });
+  if (state.kind !== "signedIn") enter({ kind: "signedIn" });
 }
 
 function enter(next: SessionState): void {
