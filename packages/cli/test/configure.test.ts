@@ -1,6 +1,6 @@
 /** holt configure writes the settings of other tools and can undo it. */
 import assert from "node:assert/strict";
-import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { lstat, mkdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { parse } from "yaml";
@@ -28,6 +28,26 @@ describe("holt configure", () => {
     assert.deepEqual(settings, { auths: { "other.test": {} }, credHelpers: { [new URL(world.baseUrl).host]: "holt" } });
     await world.holt.must(["configure", "docker", "--undo", "--yes"]);
     assert.equal(await readFile(path, "utf8"), before);
+  });
+
+  test("a private file stays private and a symbolic link stays a link, also after undo", async () => {
+    const env = { DOCKER_CONFIG: file("docker"), NETRC: file("links/netrc") };
+    for (const folder of ["docker", "links", "real"]) await mkdir(file(folder));
+    const before = '{\n  "auths": {}\n}\n';
+    await writeFile(file("real/config.json"), before, { mode: 0o600 });
+    await symlink("../real/config.json", file("docker/config.json"));
+    await symlink(file("real/netrc"), file("links/netrc"));
+    const modes = () => Promise.all(["config.json", "netrc"].map(async (name) => (await stat(file("real", name))).mode & 0o777));
+    const areLinks = async () =>
+      (await Promise.all(["docker/config.json", "links/netrc"].map((path) => lstat(file(path))))).every((found) => found.isSymbolicLink());
+
+    await world.holt.must(["configure", "docker", "--yes"], { env });
+    await world.holt.must(["configure", "pip", "my-org", "--yes"], { env });
+    assert.deepEqual([await modes(), await areLinks()], [[0o600, 0o600], true]);
+    assert.match(await readFile(file("real/config.json"), "utf8"), /"holt"/);
+    for (const tool of ["docker", "pip"]) await world.holt.must(["configure", tool, "--undo", "--yes"], { env });
+    assert.equal(await readFile(file("docker/config.json"), "utf8"), before);
+    assert.deepEqual([(await stat(file("real/config.json"))).mode & 0o777, await areLinks()], [0o600, true]);
   });
 
   test("pip gets a pull token that works, which the difference hides and undo revokes", async () => {

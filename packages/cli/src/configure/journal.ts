@@ -1,6 +1,6 @@
 /** Remembers what `holt configure` changed, so that it can be undone. */
-import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { chmodSync, lstatSync, mkdirSync, readlinkSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { readJsonFile, withLock, writeJsonFile } from "../contexts/config-folder.ts";
 import { Failure } from "../failure.ts";
 import { readIfPresent } from "./edit-file.ts";
@@ -28,12 +28,23 @@ export async function writeEntry(tool: string, entry: Entry | undefined): Promis
   });
 }
 
+/** An existing file keeps its mode and its symbolic links, but only the user may read a secret. */
 export function applyChange({ path, after, isSecret }: FileChange): void {
-  mkdirSync(dirname(path), { recursive: true });
-  const temporary = `${path}.holt-${process.pid}`;
-  writeFileSync(temporary, after, { mode: isSecret ? 0o600 : 0o644 });
-  if (isSecret) chmodSync(temporary, 0o600);
-  renameSync(temporary, path);
+  const target = targetOf(path);
+  mkdirSync(dirname(target), { recursive: true });
+  const existing = statSync(target, { throwIfNoEntry: false });
+  const mode = (existing?.mode ?? 0o644) & (isSecret ? 0o700 : 0o777);
+  const temporary = `${target}.holt-${process.pid}`;
+  writeFileSync(temporary, after, { mode });
+  // The process's umask may have taken permissions away.
+  if (existing !== undefined) chmodSync(temporary, mode);
+  renameSync(temporary, target);
+}
+
+/** Follows symbolic links, also to a file that does not exist yet. */
+function targetOf(path: string): string {
+  const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  return isLink ? targetOf(resolve(dirname(path), readlinkSync(path))) : path;
 }
 
 /** @throws Failure if somebody has changed a file since, before anything is restored */
@@ -47,7 +58,7 @@ export function assertUnchanged({ files }: Entry): void {
 
 export function restore({ files }: Entry): void {
   for (const change of files) {
-    if (change.before === undefined) rmSync(change.path, { force: true });
+    if (change.before === undefined) rmSync(targetOf(change.path), { force: true });
     else applyChange({ ...change, after: change.before });
   }
 }
