@@ -2,10 +2,12 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
+import { createServer, type Server } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { generate } from "selfsigned";
 import { createRegistryClient, INDEX, MANIFEST, type RegistryClient } from "../../server/test/harness/registry/registry-client.ts";
 import { startWorld, type World } from "../../server/test/harness/world.ts";
 import { type CommandLineWorld, startCommandLineWorld } from "./harness.ts";
@@ -131,4 +133,39 @@ describe("images copy", () => {
     fake.close();
     assert.match(refused.stderr, /asks for the login at http:\/\/attacker\.example\.com, which is not encrypted/);
   });
+
+  test("another host that a registry redirects to gets no login, whatever it asks for", async () => {
+    const { holt } = world;
+    const extension = { name: "subjectAltName", altNames: [{ type: 7, ip: "127.0.0.1" }] } as const;
+    const { private: key, cert } = await generate([{ name: "commonName", value: "test" }], { extensions: [extension] } as never);
+    await writeFile(join(holt.folder, "ca.pem"), cert);
+    const asked: (string | undefined)[] = [];
+    const foreign = createTlsServer({ key, cert }, ({ headers, url }, response) => {
+      asked.push(headers.authorization);
+      if (url === "/token") response.end(JSON.stringify({ token: "x" }));
+      else response.writeHead(401, { "www-authenticate": `Bearer realm="https://${headers.host}/token"` }).end();
+    });
+    const foreignPort = await portOf(foreign);
+    const redirecting = createServer((_request, response) =>
+      response.writeHead(307, { location: `https://127.0.0.1:${foreignPort}/blob` }).end(),
+    );
+    const from = `127.0.0.1:${await portOf(redirecting)}`;
+    const config = join(holt.folder, "docker-of-redirect");
+    await mkdir(config);
+    const auth = Buffer.from("ann:secret").toString("base64");
+    await writeFile(join(config, "config.json"), JSON.stringify({ auths: { [from]: { auth } } }));
+    const env = { DOCKER_CONFIG: config, NODE_EXTRA_CA_CERTS: join(holt.folder, "ca.pem") };
+    const { status, stderr } = await holt.run(["images", "copy", `${from}/app:1.0`, "my-org/redirected"], { env });
+    for (const server of [foreign, redirecting]) {
+      server.closeAllConnections();
+      server.close();
+    }
+    assert.equal(status, 3, stderr);
+    assert.deepEqual(asked, [undefined]);
+  });
 });
+
+async function portOf(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  return (server.address() as AddressInfo).port;
+}

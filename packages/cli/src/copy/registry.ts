@@ -51,7 +51,9 @@ export function createRegistry({ origin, host, scopes, signal, timeoutMs }: Regi
     async send(request) {
       let response = await fetchOnce(request);
       // A body that is a stream cannot be sent again, so callers begin with a request without one.
-      if (response.status === 401 && !(request.body instanceof ReadableStream)) {
+      const isRepeatable = !(request.body instanceof ReadableStream);
+      // Another host, reached by a redirect or an upload's address, must not ask for the login.
+      if (response.status === 401 && isRepeatable && new URL(response.url).origin === origin) {
         authorization = await authorize(response, { host, scopes, signal, timeoutMs });
         if (authorization !== undefined) {
           await response.body?.cancel();
