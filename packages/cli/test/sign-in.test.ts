@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
+import { freePort } from "../../server/test/harness/free-port.ts";
 import { type SignInWorld, startSignInWorld } from "../../server/test/harness/sign-in/sign-in-world.ts";
 import { until, within } from "../../server/test/harness/wait.ts";
 import { type CommandLine, createCommandLine, type Running } from "./harness.ts";
@@ -74,6 +75,50 @@ describe("a person signs in", () => {
       await within(renewal.ended, renewal.stderr);
     }
     assert.match(await holt.must(["token"]), /^eyJ/);
+  });
+
+  async function signIn(): Promise<string> {
+    const login = holt.start(["login", world.baseUrl, "--no-open", "--org", "acme.test"]);
+    const { url: callback } = await world.visitor().walk(await matchOf(login, /(http\S+\/oauth\?\S+)/), "alice");
+    await fetch(callback);
+    await assertSignedIn(login);
+    return /"refreshToken": "([^"]+)"/.exec(await credentials())?.[1] ?? "";
+  }
+
+  const statusOf = async (method: string, path: string, token: string) =>
+    (await fetch(`${world.baseUrl}${path}`, { method, headers: { authorization: `Bearer ${token}` } })).status;
+
+  test("logout ends the session on the server, and no other one", async () => {
+    await signIn();
+    const other = (await holt.must(["token"])).trim();
+    const refreshToken = await signIn();
+    const token = (await holt.must(["token"])).trim();
+    assert.equal((await holt.run(["logout"])).stderr, "");
+    assert.equal(await statusOf("GET", "/iam/v2/groups", token), 401);
+    assert.equal(await statusOf("POST", "/sts/exchange_refresh_token", refreshToken), 401);
+    assert.equal(await statusOf("GET", "/iam/v2/groups", other), 200);
+    assert.doesNotMatch(await credentials(), /refreshToken/);
+  });
+
+  test("logout forgets a credential whose session has ended or whose server is down, and warns", async () => {
+    await signIn();
+    const file = join(holt.folder, "config/holt/credentials.json");
+    const kept = await credentials();
+    await holt.must(["logout"]);
+    await writeFile(file, kept);
+    const ended = await holt.run(["logout"]);
+    assert.deepEqual(
+      [ended.status, /^Warning: the session was not ended on the server: .+\n$/.test(ended.stderr)],
+      [0, true],
+      ended.stderr,
+    );
+    assert.doesNotMatch(await credentials(), /refreshToken/);
+    await writeFile(file, kept);
+    const config = join(holt.folder, "config/holt/config.json");
+    await writeFile(config, (await readFile(config, "utf8")).replace(world.baseUrl, `http://127.0.0.1:${await freePort()}`));
+    const down = await holt.run(["logout"]);
+    assert.deepEqual([down.status, /^Warning: .*cannot reach/.test(down.stderr)], [0, true], down.stderr);
+    assert.doesNotMatch(await credentials(), /refreshToken/);
   });
 
   test("a refusal of the provider is shown to the person", async () => {

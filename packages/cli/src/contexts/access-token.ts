@@ -13,11 +13,16 @@ export function tokenOfContext(context: NamedContext): TokenSource {
   return async () => {
     const { HOLT_TOKEN, HOLT_URL } = process.env;
     if (HOLT_TOKEN && HOLT_URL && parseServerUrl(HOLT_URL) === context.url) return { token: HOLT_TOKEN, expiry: undefined };
-    if (context.name === undefined) throw signedOut(context);
-    const credential = await readCredential(context.name);
-    if (credential === undefined) throw signedOut(context);
-    return tokenFrom(usable(credential) ?? (await renewOnce(context.name, context)));
+    return storedTokenOf(context);
   };
+}
+
+/** The token of the context's own credential, whatever HOLT_TOKEN is. */
+export async function storedTokenOf(context: NamedContext): Promise<Token> {
+  if (context.name === undefined) throw signedOut(context);
+  const credential = await readCredential(context.name);
+  if (credential === undefined) throw signedOut(context);
+  return tokenFrom(usable(credential) ?? (await renewOnce(context.name, context)));
 }
 
 /** Another process may have renewed it meanwhile. */
