@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { IdentitiesService } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
+import { IdentityProvidersService } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
 import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import { RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
 import type { Page } from "playwright-core";
@@ -243,6 +244,43 @@ await describeConsole("people, machines and access in the console", ({ world, wa
     },
     { expected: [/status of 400/] },
   );
+
+  walk("an edited description of a role or provider leaves what somebody else changed meanwhile", async ({ page, screen }) => {
+    const role = await world.role(world.orgUid, [Capability.CAP_IAM_GROUPS_LIST, Capability.CAP_IAM_GROUPS_DELETE]);
+    const oidc = { issuer: world.upstream.issuer, clientId: "holt", groupsClaim: "groups", pkceEnabled: true };
+    const { roles } = await world.must(RolesService.method.listRoles, { uidp: { inRoot: true } });
+    const defaultRole = roles.find(({ name }) => name === "viewer")?.uid ?? "";
+    const identityProvider = { name: "shared", defaultRole, configuration: { case: "oidc", value: oidc } } as const;
+    const { uid } = await world.must(IdentityProvidersService.method.createIdentityProvider, { parent: world.orgUid, identityProvider });
+    await signInByLink(page, world);
+    const editDescription = async (path: string, meanwhile: () => Promise<unknown>) => {
+      await page.goto(screen(path));
+      await page.getByRole("button", { name: "Edit" }).click();
+      await page.getByRole("textbox", { name: "Description" }).fill("edited");
+      await meanwhile();
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+    };
+
+    await editDescription(`/role/${role}`, () =>
+      world.must(RolesService.method.updateRole, {
+        role: { uid: role, capabilities: [Capability.CAP_IAM_GROUPS_LIST] },
+        updateMask: { paths: ["capabilities"] },
+      }),
+    );
+    const { description, capabilities } = await world.must(RolesService.method.getRole, { uid: role });
+    assert.deepEqual([description, capabilities], ["edited", [Capability.CAP_IAM_GROUPS_LIST]]);
+
+    await editDescription(`/identity-provider/${uid}`, () =>
+      world.must(IdentityProvidersService.method.updateIdentityProvider, {
+        identityProvider: { uid, configuration: { case: "oidc", value: { groupsClaim: "teams" } } },
+        updateMask: { paths: ["oidc.groups_claim"] },
+      }),
+    );
+    const provider = await world.must(IdentityProvidersService.method.getIdentityProvider, { uid });
+    assert.deepEqual([provider.description, provider.configuration.value?.groupsClaim], ["edited", "teams"]);
+    await world.must(IdentityProvidersService.method.deleteIdentityProvider, { uid });
+  });
 
   walk("a refused capability is explained as a chain, and a binding at the screen fixes it", async ({ page, screen }) => {
     const group = await world.must(GroupsService.method.createGroup, { parent: world.orgUid, group: { name: "below" } });

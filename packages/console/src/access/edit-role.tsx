@@ -83,9 +83,9 @@ function EditRoleDialog({ role, onClose }: { readonly role: Role; readonly onClo
   const { uid, name, description } = role;
   const update = useMutation(RolesService.method.updateRole);
   const initial: RoleValues = { name, description, capabilities: role.capabilities };
-  const form = useForm(initial, async ({ capabilities, ...values }) => {
-    const changed = { uid, ...values, capabilities: capabilities as Capability[] };
-    await update.mutateAsync({ role: changed, updateMask: { paths: ["name", "description", "capabilities"] } });
+  const form = useForm(initial, async ({ capabilities, ...values }, changed) => {
+    const edited = { uid, ...values, capabilities: capabilities as Capability[] };
+    if (changed.length > 0) await update.mutateAsync({ role: edited, updateMask: { paths: [...changed] } });
     onClose();
   });
   return (

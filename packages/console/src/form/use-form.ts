@@ -17,10 +17,13 @@ export interface Form<Values extends Readonly<Record<string, unknown>>> {
   readonly leaving: { readonly stay: () => void; readonly leave: () => void } | undefined;
 }
 
-/** @param send resolves when the values are saved, optionally with a function that leaves the screen */
+/**
+ * @param send resolves when the values are saved, optionally with a function that leaves the screen. Gets the names of the
+ * values that differ from the first ones, too: somebody else may have changed the others meanwhile.
+ */
 export function useForm<Values extends Readonly<Record<string, unknown>>>(
   initial: Values,
-  send: (values: Values) => Promise<unknown>,
+  send: (values: Values, changed: readonly (keyof Values)[]) => Promise<unknown>,
 ): Form<Values> {
   // The first values: a caller may make others, which are not the same, each time it draws itself.
   const [saved] = useState(initial);
@@ -30,7 +33,8 @@ export function useForm<Values extends Readonly<Record<string, unknown>>>(
   const [error, setError] = useState<unknown>();
   // Not a state: the screen may be left before the form is drawn again.
   const mayLeave = useRef(false);
-  const isDirty = !isSaved && Object.keys(saved).some((name) => values[name] !== saved[name]);
+  const changed = Object.keys(saved).filter((name) => values[name] !== saved[name]);
+  const isDirty = !isSaved && changed.length > 0;
   const blocker = useBlocker({
     // Another order or filter on the same screen keeps the form.
     shouldBlockFn: ({ current, next }) => isDirty && !mayLeave.current && current.pathname !== next.pathname,
@@ -50,7 +54,7 @@ export function useForm<Values extends Readonly<Record<string, unknown>>>(
       setSending(true);
       setError(undefined);
       try {
-        const leave = await send(values);
+        const leave = await send(values, changed);
         setSaved(true);
         mayLeave.current = true;
         if (typeof leave === "function") leave();

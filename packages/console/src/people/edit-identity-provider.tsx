@@ -12,18 +12,6 @@ import { Discovery } from "./discovery.tsx";
 
 const { createIdentityProvider, updateIdentityProvider } = IdentityProvidersService.method;
 
-const fields: ReadonlySet<string> = new Set([
-  "name",
-  "description",
-  "default_role",
-  "oidc.issuer",
-  "oidc.client_id",
-  "oidc.client_secret",
-  "oidc.additional_scopes",
-  "oidc.groups_claim",
-  "oidc.pkce_enabled",
-]);
-
 type ProviderValues = {
   readonly name: string;
   readonly description: string;
@@ -35,6 +23,21 @@ type ProviderValues = {
   readonly groupsClaim: string;
   readonly pkceEnabled: boolean;
 };
+
+/** The fields of the contract. */
+const PATHS: Readonly<Record<keyof ProviderValues, string>> = {
+  name: "name",
+  description: "description",
+  defaultRole: "default_role",
+  issuer: "oidc.issuer",
+  clientId: "oidc.client_id",
+  clientSecret: "oidc.client_secret",
+  scopes: "oidc.additional_scopes",
+  groupsClaim: "oidc.groups_claim",
+  pkceEnabled: "oidc.pkce_enabled",
+};
+
+const fields: ReadonlySet<string> = new Set(Object.values(PATHS));
 
 const EMPTY: ProviderValues = {
   name: "",
@@ -88,14 +91,9 @@ export function EditProviderButton({ provider }: { readonly provider: IdentityPr
 function EditDialog({ provider, onClose }: { readonly provider: IdentityProvider; readonly onClose: () => void }) {
   const { uid, name } = provider;
   const update = useMutation(updateIdentityProvider);
-  const form = useForm(valuesFrom(provider), async (values) => {
-    // The correlation rule and, if none is typed, the secret stay as they are.
-    const paths = ["issuer", "client_id", "additional_scopes", "groups_claim", "pkce_enabled"].map((field) => `oidc.${field}`);
-    const secret = values.clientSecret === "" ? [] : ["oidc.client_secret"];
-    await update.mutateAsync({
-      identityProvider: { uid, ...messageFrom(values) },
-      updateMask: { paths: ["name", "description", "default_role", ...paths, ...secret] },
-    });
+  const form = useForm(valuesFrom(provider), async (values, changed) => {
+    const updateMask = { paths: changed.map((value) => PATHS[value]) };
+    if (changed.length > 0) await update.mutateAsync({ identityProvider: { uid, ...messageFrom(values) }, updateMask });
     onClose();
   });
   return (
