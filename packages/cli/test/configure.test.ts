@@ -4,6 +4,7 @@ import { lstat, mkdir, readFile, stat, symlink, writeFile } from "node:fs/promis
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { parse } from "yaml";
+import { freePort } from "../../server/test/harness/free-port.ts";
 import { type CommandLineWorld, startCommandLineWorld } from "./harness.ts";
 
 describe("holt configure", () => {
@@ -66,15 +67,57 @@ describe("holt configure", () => {
     await assert.rejects(stat(file(".netrc")), /ENOENT/);
   });
 
-  test("undo refuses to overwrite a file that somebody changed since", async () => {
+  test("undo removes the block of holt alone from a file that somebody changed since, and revokes the token", async () => {
     const { holt } = world;
     await holt.must(["configure", "uv", "my-org", "--yes"]);
     const path = file("config/uv/uv.toml");
-    await writeFile(path, `${await readFile(path, "utf8")}# mine\n`);
-    const { status, stderr } = await holt.run(["configure", "uv", "--undo", "--yes"]);
-    assert.equal(status, 1);
-    assert.match(stderr, /uv\.toml was changed after holt wrote it/);
-    assert.match(await readFile(path, "utf8"), /# mine/);
+    await writeFile(path, `offline = false\n${await readFile(path, "utf8")}# mine\n`);
+    await holt.must(["configure", "uv", "--undo", "--yes"]);
+    assert.equal(await readFile(path, "utf8"), "offline = false\n# mine\n");
+    await assert.rejects(stat(file(".netrc")), /ENOENT/);
+    assert.deepEqual(await pullTokens(), []);
+  });
+
+  test("undo that leaves lines of holt revokes the token, says where they are, and works once they are removed", async () => {
+    const { holt } = world;
+    await holt.must(["configure", "pip", "my-org", "--yes"]);
+    const path = file("config/pip/pip.conf");
+    await writeFile(path, `${await readFile(path, "utf8")}timeout = 60\n`);
+    const undo = ["configure", "pip", "--undo", "--yes"];
+    const { status, stderr } = await holt.run(undo);
+    assert.deepEqual([status, /changed after holt wrote it: \S+pip\.conf\n {2}→ remove/.test(stderr)], [1, true], stderr);
+    assert.match(await readFile(path, "utf8"), /timeout = 60/);
+    assert.deepEqual(await pullTokens(), []);
+    await writeFile(path, "[global]\ntimeout = 60\n");
+    await holt.must(undo);
+    assert.equal(await readFile(path, "utf8"), "[global]\ntimeout = 60\n");
+  });
+
+  test("undo that failed because the server was down can be repeated, also if the token is gone by then", async () => {
+    const { holt } = world;
+    await holt.must(["configure", "pip", "my-org", "--yes"]);
+    const config = file("config/holt/config.json");
+    const settings = await readFile(config, "utf8");
+    await writeFile(config, settings.replaceAll(world.baseUrl, `http://127.0.0.1:${await freePort()}`));
+    const undo = ["configure", "pip", "--undo", "--yes"];
+    assert.equal((await holt.run(undo)).status, 9);
+    await assert.rejects(stat(file(".netrc")), /ENOENT/);
+    await writeFile(config, settings);
+    const [token] = await world.holt.json<{ uid: string }[]>(["iam", "pull-tokens", "list"]);
+    await holt.must(["iam", "pull-tokens", "delete", token?.uid ?? "", "--yes"]);
+    await holt.must(undo);
+    assert.equal((await holt.run(undo)).status, 1, "nothing is left to undo");
+  });
+
+  test("a login that a later tool has replaced stays until that tool is undone", async () => {
+    const { holt } = world;
+    for (const tool of ["pip", "uv"]) await holt.must(["configure", tool, "my-org", "--yes"]);
+    const login = await readFile(file(".netrc"), "utf8");
+    const { stderr } = await holt.run(["configure", "pip", "--undo", "--yes"]);
+    assert.match(stderr, /changed after holt wrote it: \S+\.netrc\n {2}→ .*undo the tool that was configured later/);
+    assert.equal(await readFile(file(".netrc"), "utf8"), login);
+    for (const tool of ["uv", "pip"]) await holt.must(["configure", tool, "--undo", "--yes"]);
+    await assert.rejects(stat(file(".netrc")), /ENOENT/);
   });
 
   test("Maven and Gradle get a repository and a login, next to the settings that are there", async () => {

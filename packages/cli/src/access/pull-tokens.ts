@@ -21,8 +21,13 @@ export async function createPullToken(rest: Rest, group: string, token: NewPullT
   return (await rest.call({ method: "POST", path: `/holt/v1/pullTokens/${group}`, body: token, signal })) as PullToken;
 }
 
+/** A token that is gone already is not a failure. */
 export async function revokePullToken(rest: Rest, uid: string, signal: AbortSignal): Promise<void> {
-  await rest.call({ method: "DELETE", path: `/holt/v1/pullTokens/${uid}`, signal });
+  try {
+    await rest.call({ method: "DELETE", path: `/holt/v1/pullTokens/${uid}`, signal });
+  } catch (error) {
+    if ((error as { code?: string }).code !== "NOT_FOUND") throw error;
+  }
 }
 
 /** The path of names of a group, as registries and libraries name it, such as `my-org/team-a`. */

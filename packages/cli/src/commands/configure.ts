@@ -3,7 +3,7 @@ import { createPullToken, pathOfGroup, revokePullToken } from "../access/pull-to
 import type { Invocation } from "../command/invocation.ts";
 import type { Verb } from "../command/verb.ts";
 import { diff } from "../configure/diff.ts";
-import { applyChange, assertUnchanged, readEntry, restore, writeEntry } from "../configure/journal.ts";
+import { applyChange, type Entry, readEntry, restore, writeEntry } from "../configure/journal.ts";
 import type { FileChange, Target, Tool } from "../configure/tool.ts";
 import { tools } from "../configure/tools.ts";
 import { selectContext } from "../contexts/contexts.ts";
@@ -21,7 +21,8 @@ export const verb: Verb = {
   summary: "Set up docker, pip, uv, Maven, Gradle or Kubernetes for a server.",
   description:
     "Shows the difference and asks. docker asks holt for tokens; the other tools get a pull token of their own. The settings for " +
-    "Kubernetes are printed. --undo restores the files and revokes the pull token.",
+    "Kubernetes are printed. --undo revokes the pull token and restores the files. In a file that was changed since, it removes only " +
+    "the block that holt marked, or says which lines are to be removed by hand.",
   examples: [
     "holt configure docker",
     "holt configure pip my-org",
@@ -84,15 +85,21 @@ async function addPassword({ rights }: Tool, draft: Target, group: string | unde
 async function undo(name: string, { confirm, output, signal, isVerbose }: Invocation): Promise<void> {
   const entry = readEntry(name);
   if (entry === undefined) throw new Failure(`holt has not configured ${name}`, { advice: `set it up with: holt configure ${name}` });
-  assertUnchanged(entry);
   await confirm(`Restore ${entry.files.map(({ path }) => path).join(" and ")}?`);
-  restore(entry);
-  await writeEntry(name, undefined);
-  if (entry.pullToken !== undefined) {
-    const { rest } = openSession(selectContext(entry.pullToken.context), { isVerbose });
-    await revokePullToken(rest, entry.pullToken.uid, signal);
+  try {
+    await revokeTokenOf(entry, isVerbose, signal);
+  } finally {
+    restore(entry);
   }
+  // Last, so that a command that failed can be repeated.
+  await writeEntry(name, undefined);
   output.say(`Restored the settings of ${name}.`);
+}
+
+async function revokeTokenOf({ pullToken }: Entry, isVerbose: boolean, signal: AbortSignal): Promise<void> {
+  if (pullToken === undefined) return;
+  const { rest } = openSession(selectContext(pullToken.context), { isVerbose });
+  await revokePullToken(rest, pullToken.uid, signal);
 }
 
 function showChanges(changes: readonly FileChange[]): void {

@@ -26,12 +26,20 @@ export function readIfPresent(path: string): string | undefined {
   }
 }
 
+const BLOCK = /^# holt: begin\n[\s\S]*?^# holt: end\n/m;
+
 /** Appends a block, or replaces it if it is there. */
 export function withBlock(text: string, block: string): string {
   const marked = `# holt: begin\n${block.trimEnd()}\n# holt: end\n`;
-  const existing = /^# holt: begin\n[\s\S]*?^# holt: end\n/m;
-  if (existing.test(text)) return text.replace(existing, () => marked);
+  if (BLOCK.test(text)) return text.replace(BLOCK, () => marked);
   return `${text}${text === "" || text.endsWith("\n") ? "" : "\n"}${marked}`;
+}
+
+/** Removes the block that a change wrote, or restores the one from before. Another block stays: another tool may need it. */
+export function withoutBlockOf({ before = "", after }: FileChange, text: string): string {
+  const [written = ""] = BLOCK.exec(after) ?? [];
+  const [earlier = ""] = BLOCK.exec(before) ?? [];
+  return text.replace(written, () => earlier);
 }
 
 /** Sets a key of a section of an INI file, and leaves all other lines as they are. */

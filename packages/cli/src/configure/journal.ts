@@ -3,7 +3,8 @@ import { chmodSync, lstatSync, mkdirSync, readlinkSync, renameSync, rmSync, stat
 import { dirname, resolve } from "node:path";
 import { readJsonFile, withLock, writeJsonFile } from "../contexts/config-folder.ts";
 import { Failure } from "../failure.ts";
-import { readIfPresent } from "./edit-file.ts";
+import { diff } from "./diff.ts";
+import { readIfPresent, withoutBlockOf } from "./edit-file.ts";
 import type { FileChange } from "./tool.ts";
 
 export interface Entry {
@@ -47,18 +48,42 @@ function targetOf(path: string): string {
   return isLink ? targetOf(resolve(dirname(path), readlinkSync(path))) : path;
 }
 
-/** @throws Failure if somebody has changed a file since, before anything is restored */
-export function assertUnchanged({ files }: Entry): void {
-  for (const { path, after } of files)
-    if (readIfPresent(path) !== after)
-      throw new Failure(`${path} was changed after holt wrote it`, {
-        advice: "remove the lines of holt by hand, or restore the file and try again",
-      });
+/**
+ * Restores each file. From a file that somebody has changed since, it removes the block of holt and leaves the rest.
+ * @throws Failure if lines of holt are left, after everything else is restored
+ */
+export function restore({ files }: Entry): void {
+  const left = files.filter((change) => !restoreFile(change)).map(({ path }) => path);
+  if (left.length > 0)
+    throw new Failure(`changed after holt wrote it: ${left.join(", ")}`, {
+      advice: "remove the lines of holt by hand, or undo the tool that was configured later, and run the command again",
+    });
 }
 
-export function restore({ files }: Entry): void {
-  for (const change of files) {
-    if (change.before === undefined) rmSync(targetOf(change.path), { force: true });
-    else applyChange({ ...change, after: change.before });
-  }
+/** @returns whether the file has no line of holt any more */
+function restoreFile(change: FileChange): boolean {
+  const { path, before, after } = change;
+  const current = readIfPresent(path);
+  if (current === before || current === undefined) return true;
+  if (current === after && before === undefined) rmSync(targetOf(path), { force: true });
+  else if (current === after) applyChange({ ...change, after: before ?? "" });
+  else return removeBlock(change, current);
+  return true;
+}
+
+function removeBlock(change: FileChange, current: string): boolean {
+  const rest = withoutBlockOf(change, current);
+  if (linesOfHolt(change).some((line) => rest.includes(line))) return false;
+  if (rest !== current) applyChange({ ...change, after: rest });
+  return true;
+}
+
+/** Lines that name holt, its libraries or its pull tokens. Others that it wrote, such as the head of a section, may be in use. */
+const NAMES_HOLT = /holt|\/libraries\//;
+
+function linesOfHolt({ before = "", after }: FileChange): string[] {
+  return diff(before, after)
+    .filter(({ sign, text }) => sign === "+" && NAMES_HOLT.test(text))
+    .map(({ text }) => text.trim().replace(/,$/, ""))
+    .filter((line) => !before.includes(line));
 }
