@@ -245,42 +245,62 @@ await describeConsole("people, machines and access in the console", ({ world, wa
     { expected: [/status of 400/] },
   );
 
-  walk("an edited description of a role or provider leaves what somebody else changed meanwhile", async ({ page, screen }) => {
-    const role = await world.role(world.orgUid, [Capability.CAP_IAM_GROUPS_LIST, Capability.CAP_IAM_GROUPS_DELETE]);
-    const oidc = { issuer: world.upstream.issuer, clientId: "holt", groupsClaim: "groups", pkceEnabled: true };
-    const { roles } = await world.must(RolesService.method.listRoles, { uidp: { inRoot: true } });
-    const defaultRole = roles.find(({ name }) => name === "viewer")?.uid ?? "";
-    const identityProvider = { name: "shared", defaultRole, configuration: { case: "oidc", value: oidc } } as const;
-    const { uid } = await world.must(IdentityProvidersService.method.createIdentityProvider, { parent: world.orgUid, identityProvider });
-    await signInByLink(page, world);
-    const editDescription = async (path: string, meanwhile: () => Promise<unknown>) => {
-      await page.goto(screen(path));
-      await page.getByRole("button", { name: "Edit" }).click();
-      await page.getByRole("textbox", { name: "Description" }).fill("edited");
-      await meanwhile();
-      await page.getByRole("button", { name: "Save" }).click();
-      await page.getByRole("dialog").waitFor({ state: "detached" });
-    };
+  walk(
+    "an edited description of a role, provider, group or identity leaves what somebody else changed meanwhile",
+    async ({ page, screen }) => {
+      const role = await world.role(world.orgUid, [Capability.CAP_IAM_GROUPS_LIST, Capability.CAP_IAM_GROUPS_DELETE]);
+      const oidc = { issuer: world.upstream.issuer, clientId: "holt", groupsClaim: "groups", pkceEnabled: true };
+      const { roles } = await world.must(RolesService.method.listRoles, { uidp: { inRoot: true } });
+      const defaultRole = roles.find(({ name }) => name === "viewer")?.uid ?? "";
+      const identityProvider = { name: "shared", defaultRole, configuration: { case: "oidc", value: oidc } } as const;
+      const { uid } = await world.must(IdentityProvidersService.method.createIdentityProvider, { parent: world.orgUid, identityProvider });
+      await signInByLink(page, world);
+      const editDescription = async (path: string, meanwhile: () => Promise<unknown>) => {
+        await page.goto(screen(path));
+        await page.getByRole("button", { name: "Edit" }).click();
+        await page.getByRole("textbox", { name: "Description" }).fill("edited");
+        await meanwhile();
+        await page.getByRole("button", { name: "Save" }).click();
+        await page.getByRole("dialog").waitFor({ state: "detached" });
+      };
 
-    await editDescription(`/role/${role}`, () =>
-      world.must(RolesService.method.updateRole, {
-        role: { uid: role, capabilities: [Capability.CAP_IAM_GROUPS_LIST] },
-        updateMask: { paths: ["capabilities"] },
-      }),
-    );
-    const { description, capabilities } = await world.must(RolesService.method.getRole, { uid: role });
-    assert.deepEqual([description, capabilities], ["edited", [Capability.CAP_IAM_GROUPS_LIST]]);
+      await editDescription(`/role/${role}`, () =>
+        world.must(RolesService.method.updateRole, {
+          role: { uid: role, capabilities: [Capability.CAP_IAM_GROUPS_LIST] },
+          updateMask: { paths: ["capabilities"] },
+        }),
+      );
+      const { description, capabilities } = await world.must(RolesService.method.getRole, { uid: role });
+      assert.deepEqual([description, capabilities], ["edited", [Capability.CAP_IAM_GROUPS_LIST]]);
 
-    await editDescription(`/identity-provider/${uid}`, () =>
-      world.must(IdentityProvidersService.method.updateIdentityProvider, {
-        identityProvider: { uid, configuration: { case: "oidc", value: { groupsClaim: "teams" } } },
-        updateMask: { paths: ["oidc.groups_claim"] },
-      }),
-    );
-    const provider = await world.must(IdentityProvidersService.method.getIdentityProvider, { uid });
-    assert.deepEqual([provider.description, provider.configuration.value?.groupsClaim], ["edited", "teams"]);
-    await world.must(IdentityProvidersService.method.deleteIdentityProvider, { uid });
-  });
+      await editDescription(`/identity-provider/${uid}`, () =>
+        world.must(IdentityProvidersService.method.updateIdentityProvider, {
+          identityProvider: { uid, configuration: { case: "oidc", value: { groupsClaim: "teams" } } },
+          updateMask: { paths: ["oidc.groups_claim"] },
+        }),
+      );
+      const provider = await world.must(IdentityProvidersService.method.getIdentityProvider, { uid });
+      assert.deepEqual([provider.description, provider.configuration.value?.groupsClaim], ["edited", "teams"]);
+      await world.must(IdentityProvidersService.method.deleteIdentityProvider, { uid });
+
+      const parent = world.orgUid;
+      const { uid: group } = await world.must(GroupsService.method.createGroup, { parent, group: { name: "before" } });
+      await editDescription(`/group/${group}`, () =>
+        world.must(GroupsService.method.updateGroup, { group: { uid: group, name: "after" }, updateMask: { paths: ["name"] } }),
+      );
+      const edited = await world.must(GroupsService.method.getGroup, { uid: group });
+      assert.deepEqual([edited.description, edited.name], ["edited", "after"]);
+
+      const claimMatch = { iss: { case: "issuer", value: "https://ci.example" }, sub: { case: "subject", value: "job" } } as const;
+      const robotOf = { name: "before", relationship: { case: "claimMatch", value: claimMatch } } as const;
+      const { uid: robot } = await world.must(IdentitiesService.method.createIdentity, { parent: group, identity: robotOf });
+      await editDescription(`/identity/${robot}`, () =>
+        world.must(IdentitiesService.method.updateIdentity, { identity: { uid: robot, name: "after" }, updateMask: { paths: ["name"] } }),
+      );
+      const identity = await world.must(IdentitiesService.method.getIdentity, { uid: robot });
+      assert.deepEqual([identity.description, identity.name], ["edited", "after"]);
+    },
+  );
 
   walk("a refused capability is explained as a chain, and a binding at the screen fixes it", async ({ page, screen }) => {
     const group = await world.must(GroupsService.method.createGroup, { parent: world.orgUid, group: { name: "below" } });

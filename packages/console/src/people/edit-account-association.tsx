@@ -31,6 +31,11 @@ const accountFields = [
   },
 ] as const;
 
+/** The field of the contract that a value belongs to: an account is changed as a whole. */
+function pathOf(name: string): string {
+  return accountFields.find((field) => field.name === name)?.decides[0].split(".")[0] ?? name;
+}
+
 const fields: ReadonlySet<string> = new Set(["name", "description", "parent", ...decidedFields(accountFields)]);
 
 export function CreateAssociationButton({ organization }: { readonly organization: string }) {
@@ -68,14 +73,13 @@ function AssociationDialog({ group, association, onClose }: AssociationDialogPro
   const create = useMutation(createAccountAssociation);
   const update = useMutation(updateAccountAssociation);
   const initial: Values = { ...valuesFrom(association), parent: group };
-  const form = useForm(initial, async (values) => {
+  const form = useForm(initial, async (values, changed) => {
     const accountAssociation = messageFrom(values);
     if (association === undefined) await create.mutateAsync({ parent: values.parent, accountAssociation });
-    else
+    else if (changed.length > 0)
       await update.mutateAsync({
         accountAssociation: { uid: association.uid, ...accountAssociation },
-        // Accounts of other kinds stay as they are.
-        updateMask: { paths: ["name", "description", "amazon", "google", "azure"] },
+        updateMask: { paths: [...new Set(changed.map(pathOf))] },
       });
     onClose();
   });

@@ -32,17 +32,18 @@ function EditIdentityDialog({ identity, onClose }: { readonly identity: Identity
   const stored = storedProof(identity);
   const update = useMutation(IdentitiesService.method.updateIdentity);
   const initial: Values = { ...stored?.values, name, description };
-  const changed = (values: Values) => ({
+  const edited = (values: Values) => ({
     uid,
     name: values.name,
     description: values.description,
     relationship: stored?.proof.relationshipFrom(values) ?? identity.relationship,
   });
-  const form = useForm(initial, async (values) => {
+  const form = useForm(initial, async (values, changed) => {
     const proof = PROOFS[identity.relationship.case ?? ""];
-    const isProofChanged = Object.keys(stored?.values ?? {}).some((each) => values[each] !== initial[each]);
-    const paths = ["name", "description", ...(isProofChanged && proof !== undefined ? [proof] : [])];
-    await update.mutateAsync({ identity: changed(values), updateMask: { paths } });
+    const named = changed.filter((each) => each === "name" || each === "description");
+    // All other values are those of the proof.
+    const paths = [...named, ...(changed.length > named.length && proof !== undefined ? [proof] : [])];
+    if (paths.length > 0) await update.mutateAsync({ identity: edited(values), updateMask: { paths } });
     onClose();
   });
   const { values, violation, set } = form;
@@ -58,7 +59,7 @@ function EditIdentityDialog({ identity, onClose }: { readonly identity: Identity
     >
       <NameFields values={values} violation={violation} onChange={set} />
       <ProofFields fields={fields} values={values} error={form.error} onChange={set} />
-      {identity.relationship.case !== "awsIdentity" && <TokenCheck parent={parentOf(uid)} identity={changed(values)} />}
+      {identity.relationship.case !== "awsIdentity" && <TokenCheck parent={parentOf(uid)} identity={edited(values)} />}
     </FormDialog>
   );
 }

@@ -22,8 +22,8 @@ export function EditGroupButton({ group }: { readonly group: Group }) {
 function EditGroupDialog({ group, onClose }: { readonly group: Group; readonly onClose: () => void }) {
   const update = useMutation(GroupsService.method.updateGroup);
   const { uid, name, description } = group;
-  const form = useForm({ name, description }, async (values) => {
-    await update.mutateAsync({ group: { uid, ...values }, updateMask: { paths: ["name", "description"] } });
+  const form = useForm({ name, description }, async (values, changed) => {
+    if (changed.length > 0) await update.mutateAsync({ group: { uid, ...values }, updateMask: { paths: [...changed] } });
     onClose();
   });
   return (
