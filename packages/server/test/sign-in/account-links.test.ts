@@ -36,6 +36,26 @@ for (const store of storeNames) {
       return { path: `/scim/v2/${provider}`, token };
     }
 
+    let directory: ReturnType<typeof enableDirectory> | undefined;
+
+    /** Provisions the account of the person in the directory of acme.test. */
+    async function provision(externalId: string) {
+      directory ??= enableDirectory();
+      const { path, token: credential } = await directory;
+      const send = async (method: string, below: string, body: object) => {
+        const headers = { authorization: `Bearer ${credential}`, "content-type": "application/scim+json" };
+        const answer = await fetch(`${world.baseUrl}${path}${below}`, { method, headers, body: JSON.stringify(body) });
+        return (await answer.json()) as { id: string };
+      };
+      const { id } = await send("POST", "/Users", { userName: externalId, externalId });
+      const setActive = (value: boolean) =>
+        send("PATCH", `/Users/${id}`, {
+          schemas: ["urn:ietf:params:scim:api:messages:2.0:PatchOp"],
+          Operations: [{ op: "replace", path: "active", value }],
+        });
+      return { setActive };
+    }
+
     test("an organization that has not agreed offers no link, and its agreement is checked again at the end", async () => {
       const holder = await person("agreement@example.test");
       const visitor = world.visitor();
@@ -140,22 +160,11 @@ for (const store of storeNames) {
 
     test("a directory that deactivates a linked person ends the sessions and rights in its organization, and no others", async () => {
       const holder = await person("scim@example.test");
-      const { path, token: credential } = await enableDirectory();
-      const send = async (method: string, below: string, body: object) => {
-        const headers = { authorization: `Bearer ${credential}`, "content-type": "application/scim+json" };
-        const answer = await fetch(`${world.baseUrl}${path}${below}`, { method, headers, body: JSON.stringify(body) });
-        return (await answer.json()) as { id: string };
-      };
-      const { id } = await send("POST", "/Users", { userName: "scim", externalId: "scim" });
+      const { setActive } = await provision("scim");
       await link(holder, "scim");
       const through = await throughAcme("scim");
-      const active = (value: boolean) =>
-        send("PATCH", `/Users/${id}`, {
-          schemas: ["urn:ietf:params:scim:api:messages:2.0:PatchOp"],
-          Operations: [{ op: "replace", path: "active", value }],
-        });
 
-      await active(false);
+      await setActive(false);
       assert.equal(codeOf(await world.rest.call(SessionsService.method.listSessions, {}, through)), 16);
       assert.deepEqual([await reads(world.acme.uid, holder.token), await reads(world.orgUid, holder.token)], [false, true]);
       const refused = await world.visitor().walk(world.oauth({ idp_id: "acme.test" }), "scim");
@@ -165,9 +174,29 @@ for (const store of storeNames) {
       await world.must(AccountLinksService.method.removeAccountLink, { uid });
       assert.equal(await reads(world.acme.uid, holder.token), false);
 
-      await active(true);
+      await setActive(true);
       assert.deepEqual([await reads(world.acme.uid, holder.token), await reads(world.orgUid, holder.token)], [true, true]);
       assert.equal(codeOf(await world.rest.call(SessionsService.method.listSessions, {}, through)), 16);
+    });
+
+    test("an administrator does not recover a person whom a directory has deactivated and who would return with more rights", async () => {
+      const holder = await person("returning@example.test");
+      const administrator = await person("administrator@example.test");
+      for (const organization of [world.acme.uid, world.orgUid]) {
+        const capabilities = [Capability.CAP_IAM_ACCOUNTS_RECOVER, Capability.CAP_IAM_GROUPS_LIST];
+        const roleBinding = { identityUid: uidOf(administrator.token), roleUid: await world.role(organization, capabilities) };
+        await world.must(RoleBindingsService.method.createRoleBinding, { parent: organization, roleBinding });
+      }
+      const { setActive } = await provision("returning");
+      await link(holder, "returning");
+      const roleUid = await world.role(world.acme.uid, [Capability.CAP_IAM_GROUPS_DELETE]);
+      const roleBinding = { identityUid: uidOf(holder.token), roleUid };
+      await world.must(RoleBindingsService.method.createRoleBinding, { parent: world.acme.uid, roleBinding });
+      await setActive(false);
+      assert.equal(await reads(world.acme.uid, holder.token), false);
+      const recover = { uid: uidOf(holder.token) };
+      const refused = await world.rest.call(AccountsService.method.createAccountRecovery, recover, administrator.token);
+      assert.equal(codeOf(refused), 7);
     });
 
     test("a sign-in is linked with one account, an account with one sign-in, and a person may decline", async () => {

@@ -189,6 +189,21 @@ for (const store of storeNames) {
       assert.equal((await signIn(holder, PASSWORD)).status, 200);
     });
 
+    test("an administrator neither recovers nor enables a disabled person with more rights", async () => {
+      const rights = [Capability.CAP_IAM_ACCOUNTS_RECOVER, Capability.CAP_IAM_ACCOUNTS_DISABLE, Capability.CAP_IAM_GROUPS_LIST];
+      const token = await administrator("helper@example.test", world.orgUid, rights);
+      const enable = (uid: string) => call(AccountsService.method.enableAccount, { uid }, token);
+      const powerful = uidOf(await createHolder(world, "powerful-disabled@example.test"));
+      const roleBinding = { identityUid: powerful, roleUid: await world.role(world.orgUid, [Capability.CAP_IAM_GROUPS_DELETE]) };
+      await world.must(RoleBindingsService.method.createRoleBinding, { parent: world.orgUid, roleBinding });
+      const plain = uidOf(await createHolder(world, "plain-disabled@example.test"));
+      for (const uid of [powerful, plain]) await world.must(AccountsService.method.disableAccount, { uid });
+      assert.equal(await call(RECOVER, { uid: powerful }, token), Code.PERMISSION_DENIED);
+      assert.equal(await enable(powerful), Code.PERMISSION_DENIED);
+      assert.equal(await call(RECOVER, { uid: plain }, token), 0);
+      assert.equal(await enable(plain), 0);
+    });
+
     test("people read their account and change the password with the old one and a code", async () => {
       const holder = await createHolder(world, "api@example.test");
       const { token } = holder;

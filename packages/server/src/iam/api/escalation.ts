@@ -41,14 +41,14 @@ const MAX_ASSUMED = 100;
 
 /**
  * Throws PERMISSION_DENIED unless the caller holds all capabilities of an identity, and of all identities that accept its tokens. A caller
- * who changes how the identity signs in can act as each of them. Identities that would accept it by a pattern are not followed: their
- * owners chose the pattern.
+ * who changes how the identity signs in can act as each of them. That includes the rights that a disabled or deactivated person gets back.
+ * Identities that would accept it by a pattern are not followed: their owners chose the pattern.
  */
 export async function assertHoldsAllOf(identityUid: string, call: WriteCall, collaborators: EscalationCollaborators): Promise<void> {
   const assumed = new Set([identityUid]);
   for (const uid of assumed) {
     if (assumed.size > MAX_ASSUMED) throw permissionDenied("too many identities accept this one's tokens");
-    const { access } = await collaborators.grants.load(uid, call.db);
+    const access = await collaborators.grants.loadWhenActive(uid, call.db);
     for (const [groupUid, capabilities] of access.entries()) await assertHoldsAll(capabilities, groupUid, call, collaborators);
     const accepting = await call.db.selectFrom("identity").select("uid").where("accepted_uid", "=", uid).limit(MAX_ASSUMED).execute();
     for (const row of accepting) assumed.add(row.uid);

@@ -54,6 +54,8 @@ export interface SessionRights extends Pick<IdentityRights, "exists" | "access" 
 export interface Grants {
   /** @param db handle of a transaction whose own writes must be visible; bypasses the cache */
   load(identityUid: string, db?: ReadDb): Promise<IdentityRights>;
+  /** The rights that an identity has as soon as its account is enabled and no directory deactivates it. Bypasses the cache. */
+  loadWhenActive(identityUid: string, db: ReadDb): Promise<Access>;
   /**
    * The rights of a token's bearer: the identity's rights, plus the mapped groups of its session, limited by the token.
    * A pull token is read each time and never cached, so that its revocation holds for the next request on every server.
@@ -164,6 +166,7 @@ export function createGrants({ store, clock = systemClock, meter = noMeter, curr
   return {
     invalidate,
     load,
+    loadWhenActive,
     loadSession,
     recallSession,
     async recordChange(db, identityUids) {
@@ -198,19 +201,35 @@ async function addSessionMappings(standing: IdentityRights, session: ProviderSes
 
 async function readRights(db: ReadDb, uid: string): Promise<IdentityRights> {
   if (uid === ANONYMOUS_UID) return readRightsOfEverybody(db);
+  const { exists, createTime, isProvisioned, isDisabled, bindings, memberships } = await readStoredRights(db, uid);
+  const deactivations = isProvisioned ? await findDeactivations(db, uid) : [];
+  const closedOrganizations = new Set(deactivations.map(({ organizationUid }) => organizationUid));
+  const remaining = bindings.filter(({ groupUid }) => !closedOrganizations.has(rootOf(groupUid)));
+  const isDeactivated = remaining.length === 0 && deactivations.some(({ hasLoggedIn }) => hasLoggedIn);
+  const access = new Access(effectiveCapabilities(uid, exists && !isDisabled ? remaining : []), memberships);
+  const registered = isInRoot(uid) ? createTime : undefined;
+  const leftOrganizations = memberships?.left ?? new Set();
+  return { exists: exists && !isDeactivated && !isDisabled, access, registered, closedOrganizations, leftOrganizations };
+}
+
+async function loadWhenActive(uid: string, db: ReadDb): Promise<Access> {
+  const { bindings, memberships } = await readStoredRights(db, uid);
+  return new Access(effectiveCapabilities(uid, bindings), memberships);
+}
+
+interface StoredRights extends StoredBindings {
+  /** Undefined for a workload. */
+  readonly memberships: Memberships | undefined;
+}
+
+/** Includes pending bindings, and those that a disabled account or a directory makes ineffective. */
+async function readStoredRights(db: ReadDb, uid: string): Promise<StoredRights> {
   const isPerson = isInRoot(uid);
   // Pending bindings come first: if the person joins in between, a binding is read twice instead of never.
   const pending = isPerson ? await readPendingBindings(db, uid) : [];
-  const { exists, createTime, isProvisioned, isDisabled, bindings } = await readBindings(db, uid);
+  const stored = await readBindings(db, uid);
   const memberships = isPerson ? await readMemberships(db, uid) : undefined;
-  const deactivations = isProvisioned ? await findDeactivations(db, uid) : [];
-  const closedOrganizations = new Set(deactivations.map(({ organizationUid }) => organizationUid));
-  const remaining = [...bindings, ...pending].filter(({ groupUid }) => !closedOrganizations.has(rootOf(groupUid)));
-  const isDeactivated = remaining.length === 0 && deactivations.some(({ hasLoggedIn }) => hasLoggedIn);
-  const access = new Access(effectiveCapabilities(uid, exists && !isDisabled ? remaining : []), memberships);
-  const registered = isPerson ? createTime : undefined;
-  const leftOrganizations = memberships?.left ?? new Set();
-  return { exists: exists && !isDeactivated && !isDisabled, access, registered, closedOrganizations, leftOrganizations };
+  return { ...stored, bindings: [...stored.bindings, ...pending], memberships };
 }
 
 /** Exists while any content is public. */
