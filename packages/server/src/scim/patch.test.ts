@@ -70,6 +70,7 @@ describe("PATCH operations", () => {
   });
   test("a value that already exists is not added again", () => {
     deepEqual(patched({ emails: [home] }, { op: "add", path: "emails", value: home }), { emails: [home] });
+    deepEqual(patched({ emails: [home, work] }, { op: "add", path: "emails", value: [work] }), { emails: [home, work] });
   });
   test("a new primary value replaces the old primary one", () => {
     const value = { type: "other", value: "x@example.com", primary: true };

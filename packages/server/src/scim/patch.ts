@@ -72,9 +72,10 @@ function setAttribute(container: Json, verb: PatchVerb, attribute: Attribute, va
   }
 }
 
-/** Adds only values that are not there yet. */
+/** Adds only values that are not there yet. Those that are there stay as they are (RFC 7644 §3.5.2.1). */
 function mergeValues(name: string, values: readonly unknown[], added: readonly unknown[]): unknown[] {
-  const result = added.some(isPrimary) ? values.map(withoutPrimary) : [...values];
+  const given = new Set(added.map(keyOf));
+  const result = added.some(isPrimary) ? values.map((value) => (given.has(keyOf(value)) ? value : withoutPrimary(value))) : [...values];
   const known = new Set(values.map(keyOf));
   for (const value of added) {
     const key = keyOf(value);

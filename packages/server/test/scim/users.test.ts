@@ -152,9 +152,15 @@ describeWithWorld("users over SCIM", (world) => {
   });
 
   test("a change without effect keeps the version", async () => {
-    const { id } = await directory.user({ title: "Boss" });
-    const { meta } = await directory.must(200, "PATCH", `/Users/${id}`, patch({ op: "replace", path: "title", value: "Boss" }));
-    equal(meta.version, 'W/"1"');
+    const email = { type: "work", value: "boss@example.com", primary: true };
+    const { id } = await directory.user({ title: "Boss", emails: [email] });
+    for (const operation of [
+      { op: "replace", path: "title", value: "Boss" },
+      { op: "add", path: "emails", value: [email] },
+    ]) {
+      const { meta, emails } = await directory.must(200, "PATCH", `/Users/${id}`, patch(operation));
+      deepEqual([meta.version, emails], ['W/"1"', [email]]);
+    }
   });
 
   test("a response has the requested attributes", async () => {
