@@ -5,11 +5,11 @@ import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 import { type CryptoKey, importJWK, type JWK } from "jose";
 import { readChainEntries } from "../auditing/chain/block.ts";
-import { type FindKey, lastJws, verifyCheckpoint } from "../auditing/chain/checkpoint.ts";
+import { type CheckpointVerdict, type FindKey, lastJws, verifyCheckpoint } from "../auditing/chain/checkpoint.ts";
 import { type ChainResult, verifyChain } from "../auditing/chain/read-chain.ts";
 import { findStray } from "../auditing/chain/strays.ts";
 import { lineOf } from "../auditing/entry-line.ts";
-import { verifyLines } from "../auditing/verify-lines.ts";
+import { type LinesResult, verifyLines } from "../auditing/verify-lines.ts";
 import type { Config } from "../config.ts";
 import type { ReadDb, Store } from "../db/store.ts";
 import { isUid } from "../lib/uid.ts";
@@ -23,7 +23,8 @@ const AUDIT_USAGE = `Usage: holtd audit verify [ORG]
 verify   follow the hash chains of all organizations and of the server, or that of one organization, and check the signed
          checkpoints. Names the first entry of each chain that was changed, removed or inserted; the exit status is then 1.
          With --file, verify an export or a stream of entries instead, without a database. --jwks is a copy of the keys that
-         the server publishes at /.well-known/jwks.json or of its jwks_uri.
+         the server publishes at /.well-known/jwks.json or of its jwks_uri. The exit status is then also 1 unless one of
+         these keys signed the newest checkpoint of each chain in the file. Streams have no checkpoints.
 export   print the entries as JSON lines, and the newest checkpoint. Without ORG, the entries of the server itself.
 
 ORG is the uid or the name of an organization. Settings are environment variables, as for the server.`;
@@ -74,7 +75,7 @@ export async function verifyAudit(
   for (const chain of chains) {
     const result = await verifyWhole(store, chain, findKey);
     if (result.problem !== undefined) problems++;
-    say(`${chain === "" ? "server" : chain}: ${summaryOf(result)}`, result.problem !== undefined);
+    say(`${nameOf(chain)}: ${summaryOf(result)}`, result.problem !== undefined);
   }
   const stray = only === undefined ? await store.snapshot(findStray) : undefined;
   if (stray === undefined) return { chains: chains.length, problems };
@@ -136,22 +137,54 @@ async function verifyFile(path: string, jwksPath: string | undefined): Promise<n
     console.log(`NOT INTACT: line ${problem.line}: ${problem.description}`);
     return 1;
   }
-  for (const [chain, { first, last }] of chains) console.log(`${chain === "" ? "server" : chain}: entries ${first} to ${last} are intact`);
-  return checkpoints.length === 0 ? 0 : verifySignatures(checkpoints, jwksPath);
+  for (const [chain, { first, last }] of chains) console.log(`${nameOf(chain)}: entries ${first} to ${last} are intact`);
+  if (jwksPath !== undefined) return verifySignatures({ chains, checkpoints }, jwksPath);
+  return checkpoints.length === 0 ? 0 : print("The signatures of checkpoints were not verified; give --jwks.");
 }
 
-async function verifySignatures(checkpoints: readonly string[], jwksPath: string | undefined): Promise<number> {
-  if (jwksPath === undefined) return print("The signatures of checkpoints were not verified; give --jwks.");
-  const { keys } = JSON.parse(await readFile(jwksPath, "utf8")) as { keys: JWK[] };
-  const findKey: FindKey = async (kid) => {
-    const jwk = keys.find((key) => key.kid === kid);
-    return jwk && ((await importJWK(jwk, "RS256")) as CryptoKey);
-  };
-  let isValid = true;
+/** The keys of older checkpoints may be gone after a rotation, so only the newest checkpoint of each chain must be valid. */
+async function verifySignatures({ chains, checkpoints }: Pick<LinesResult, "chains" | "checkpoints">, jwksPath: string): Promise<number> {
+  const findKey = await readKeys(jwksPath);
+  const newest = new Map<string, NewestCheckpoint>();
+  let isValid = checkpoints.length > 0;
+  if (!isValid) console.log("NOT VERIFIED: the file has no checkpoint");
   for (const jws of checkpoints) {
     const { verdict, checkpoint } = await verifyCheckpoint(jws, findKey);
     console.log(`checkpoint at entry ${checkpoint?.number ?? "?"}: signature ${verdict}`);
     isValid &&= verdict !== "invalid";
+    if (checkpoint === undefined) continue;
+    const { organization, number } = checkpoint;
+    if (number >= (newest.get(organization)?.number ?? 0)) newest.set(organization, { number, verdict });
+  }
+  for (const chain of new Set([...chains.keys(), ...newest.keys()])) {
+    const doubt = doubtOf(chains.get(chain)?.first, newest.get(chain));
+    if (doubt === undefined) continue;
+    console.log(`NOT VERIFIED: ${nameOf(chain)}: ${doubt}`);
+    isValid = false;
   }
   return isValid ? 0 : 1;
+}
+
+interface NewestCheckpoint {
+  readonly number: number;
+  readonly verdict: CheckpointVerdict;
+}
+
+/** Why the signatures do not verify a chain; undefined if they do. @param first number of its first entry in the file */
+function doubtOf(first = 0, newest?: NewestCheckpoint): string | undefined {
+  if (newest === undefined || newest.number < first) return "no checkpoint covers its entries";
+  return newest.verdict === "valid" ? undefined : "its newest checkpoint is not signed with one of the given keys";
+}
+
+async function readKeys(jwksPath: string): Promise<FindKey> {
+  const { keys } = JSON.parse(await readFile(jwksPath, "utf8")) as { keys: JWK[] };
+  return async (kid) => {
+    const jwk = keys.find((key) => key.kid === kid);
+    return jwk && ((await importJWK(jwk, "RS256")) as CryptoKey);
+  };
+}
+
+/** The name of a chain for messages. */
+function nameOf(chain: string): string {
+  return chain === "" ? "server" : chain;
 }

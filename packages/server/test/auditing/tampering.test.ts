@@ -1,5 +1,7 @@
 /** Tampering with the audit log in the database is found, and the first bad entry is named. */
 import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { test } from "node:test";
 import {
   AuditService,
@@ -7,11 +9,14 @@ import {
   VerifyAuditChainResponse_Signature as Signature,
   type VerifyAuditChainResponse,
 } from "@holt/api/gen/holt/v1/audit_pb.ts";
+import { generateKeyPair } from "jose";
 import { sql } from "kysely";
 import { hashAt, numberBytes, numbersOf, readContents } from "../../src/auditing/chain/block.ts";
+import { signCheckpoint } from "../../src/auditing/chain/checkpoint.ts";
 import { hashOf, hashText } from "../../src/auditing/chain/hash.ts";
 import type { WriteDb } from "../../src/db/store.ts";
-import { startProcess } from "../harness/holtd.ts";
+import type { SigningKeys } from "../../src/iam/tokens/signing-keys.ts";
+import { runHoltd, startProcess, temporaryFolder } from "../harness/holtd.ts";
 import { until } from "../harness/wait.ts";
 import { describeWithWorld, type World } from "../harness/world.ts";
 import { sealAll } from "./audit-log.ts";
@@ -283,4 +288,38 @@ describeWithWorld("tampering with the audit log", (world) => {
     assert.equal(inserted.code, 1);
     assert.match(inserted.stdout, /row -1 .* was inserted/);
   });
+
+  test("holtd audit verify accepts an export with keys only if one of them signed the newest checkpoint", async () => {
+    const { end } = await target(world);
+    await untilSigned(world, end);
+    await using folder = await temporaryFolder();
+    const [file, jwks] = [join(folder.path, "audit.jsonl"), join(folder.path, "keys.json")];
+    const settings = { HOLT_DATABASE_URL: world.databaseUrl, HOLT_DATA_DIR: world.dataDir };
+    const lines = (await runHoltd(["audit", "export", world.orgUid], settings)).stdout.trim().split("\n");
+    const published = await (await fetch(`${world.baseUrl}/.well-known/jwks.json`)).text();
+    const verdictOn = async (text: readonly string[], keys = published) => {
+      await writeFile(file, text.join("\n"));
+      await writeFile(jwks, keys);
+      const { code, stdout, stderr } = await runHoltd(["audit", "verify", "--file", file, "--jwks", jwks], {});
+      return `${code} ${stdout}${stderr}`;
+    };
+    assert.match(await verdictOn(lines), /^0 [\s\S]*signature valid/);
+    assert.match(await verdictOn(lines, '{"keys":[]}'), /^1 [\s\S]*NOT VERIFIED: [0-9a-f]{40}: its newest checkpoint is not signed/);
+    const entries = lines.slice(0, -1);
+    assert.match(await verdictOn(entries), /^1 [\s\S]*NOT VERIFIED: [\s\S]*no checkpoint/);
+    assert.match(await verdictOn([]), /^1 [\s\S]*NOT VERIFIED: the file has no checkpoint/);
+    const older = await retiredCheckpoint(world, entries[0] ?? "");
+    assert.match(await verdictOn([...entries, older, lines.at(-1) ?? ""]), /^0 [\s\S]*signature unknown key[\s\S]*signature valid/);
+    assert.match(await verdictOn([...entries, older]), /^1 [\s\S]*NOT VERIFIED/);
+  });
 });
+
+/** The line of a checkpoint that covers an entry, signed with a key that is no longer published. */
+async function retiredCheckpoint(world: World, line: string): Promise<string> {
+  const { organization, number, hash } = JSON.parse(line) as { organization: string; number: number; hash: string };
+  const { privateKey } = await generateKeyPair("RS256");
+  const keys = { current: async () => ({ kid: "retired", privateKey }) } as SigningKeys;
+  const chain = { org_uid: organization, number, hash, base_number: 0, base_hash: "" };
+  const { jws } = await signCheckpoint(chain, { keys, issuer: world.baseUrl, clock: world.clock });
+  return JSON.stringify({ checkpoint: jws });
+}
