@@ -1,5 +1,5 @@
 /** Restores a snapshot into an empty place. */
-import { createWriteStream } from "node:fs";
+import { createWriteStream, existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
@@ -19,7 +19,9 @@ import { type BackupTarget, NoSuchObject } from "./target.ts";
 
 /** File in the data folder while a restore is under way. Only the same restore may continue there. */
 const MARKER = "restore.json";
-const OWN_FILES = [MARKER, "blobs", "imports", "uploads", "secrets.key", "holt.db.restoring", "lost+found"];
+const OWN_FILES = [MARKER, "blobs", "imports", "uploads", "secrets.key", "lost+found"];
+/** The restored database, which appears complete and after all blobs. Names of its other files begin with it. */
+const DATABASE = "holt.db";
 const CONCURRENCY = 4;
 
 export interface RestoreParts {
@@ -87,8 +89,8 @@ export async function claimPlace(
 ): Promise<void> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const found = await readFile(join(dataDir, MARKER), "utf8").catch(() => undefined);
-  const allowed = found === claim ? OWN_FILES : ["lost+found"];
-  const others = (await readdir(dataDir)).filter((name) => !allowed.includes(name));
+  const isAllowed = (name: string) => (found === claim ? OWN_FILES.includes(name) || name.startsWith(DATABASE) : name === "lost+found");
+  const others = (await readdir(dataDir)).filter((name) => !isAllowed(name));
   if (others.length > 0 || (found !== undefined && found !== claim))
     throw new Error(`a restore needs an empty data folder, but ${dataDir} has ${others[0] ?? `an unfinished restore of ${found}`}`);
   if (blobs !== undefined && found !== claim && !(await blobs.isEmpty()))
@@ -97,6 +99,15 @@ export async function claimPlace(
   if (databaseUrl !== "" && found !== claim && !(await isEmptyPostgres(databaseUrl)))
     throw new Error("a restore needs an empty database, but this one has tables");
   await writeFile(join(dataDir, MARKER), claim, { mode: 0o600 });
+}
+
+export function restoredDatabase(dataDir: string): string {
+  return join(dataDir, DATABASE);
+}
+
+/** Whether an earlier run of this restore has got as far as the check of the restored data. Call it after `claimPlace`. */
+export function isDatabaseRestored(dataDir: string): boolean {
+  return existsSync(restoredDatabase(dataDir));
 }
 
 /** @throws Error for the operator; BlobMissing */
@@ -117,7 +128,10 @@ export class BlobMissing extends Error {}
 
 async function restoreDatabase({ target, snapshot, dataDir, databaseUrl, createTables }: RestoreParts): Promise<void> {
   const { database, schema, name } = snapshot;
-  if (database.kind === "sqlite") return restoreFile(await target.read(pathIn(name, SQLITE_FILE)), join(dataDir, "holt.db"));
+  if (database.kind === "sqlite") {
+    if (!isDatabaseRestored(dataDir)) await restoreFile(await target.read(pathIn(name, SQLITE_FILE)), restoredDatabase(dataDir));
+    return;
+  }
   await createTables(schema);
   await loadPostgres(databaseUrl, database, async (table) => {
     return pipeThrough(await target.read(pathIn(name, rowsFile(table.name))), createZstdDecompress());

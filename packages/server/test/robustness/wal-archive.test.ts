@@ -1,19 +1,22 @@
 /** A server that is killed under writes, and whose disk is then lost, is restored from the archive of its write-ahead log. */
 import assert from "node:assert/strict";
-import { rm } from "node:fs/promises";
+import { spawnSync } from "node:child_process";
+import { constants } from "node:fs";
+import { open, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { Agent } from "node:http";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Readable } from "node:stream";
 import { type TestContext, test } from "node:test";
 import { openFolderTarget } from "../../src/backup/folder-target.ts";
+import { blobPath } from "../../src/backup/snapshot.ts";
 import type { BackupTarget } from "../../src/backup/target.ts";
 import { listBases, listSegments, readSegment, segmentPath } from "../../src/backup/wal-archive/archive-form.ts";
 import { findLastCommit, logsBetween, openWal, readWalHeader, type WalPosition } from "../../src/db/wal-file.ts";
 import { S3_CREDENTIALS, type S3Fault, type S3Server, startS3Server } from "../harness/blobs/s3-server.ts";
 import { send } from "../harness/clients.ts";
 import { freePort } from "../harness/free-port.ts";
-import { get, printedToken, runHoltd, type Settings, startHoltd, temporaryFolder } from "../harness/holtd.ts";
+import { get, printedToken, runHoltd, type Settings, startHoltd, startProcess, temporaryFolder } from "../harness/holtd.ts";
 import { basic, createRegistryClient } from "../harness/registry/registry-client.ts";
 import { until } from "../harness/wait.ts";
 
@@ -309,6 +312,50 @@ test("an archive in S3 that fails now and then restores a server that was killed
   await restore(place, "latest", second);
   report(t, ledger, assertRestored(groupNames(second.HOLT_DATA_DIR), certain, ledger));
 });
+
+test("a restore to a point in time that was interrupted, while it copied blobs or in its check, is continued", async () => {
+  await using folder = await temporaryFolder();
+  const name = join(folder.path, "archive");
+  const first = join(folder.path, "first");
+  const place = { name, target: await openFolderTarget(name), dataDir: first };
+  const ledger: Ledger = { asked: [], acknowledged: [] };
+  let digest = "";
+  const settings = await settingsOf(first, { HOLT_WAL_ARCHIVE: name });
+  const { session } = await killUnderWrites(settings, place, "r0", ledger, async (session) => {
+    digest = await backUp(session, settings, place);
+  });
+
+  const second = await settingsOf(join(folder.path, "second"), {});
+  const blob = join(name, blobPath(digest));
+  await interruptAt(blob, ["restore", "--at", "latest", name], second);
+  const marker = join(second.HOLT_DATA_DIR, "restore.json");
+  const claim = await readFile(marker);
+  await restore(place, "latest", second);
+  // As a restore leaves the folder that is interrupted in the check at its end.
+  await writeFile(marker, claim);
+  await restore(place, "latest", second);
+  await assertUsable(second, session, digest);
+});
+
+/** Kills the command while it reads a file, for which it has to wait. The file is as before afterwards. */
+async function interruptAt(path: string, args: readonly string[], settings: Settings): Promise<void> {
+  await rename(path, `${path}.away`);
+  assert.equal(spawnSync("mkfifo", [path]).status, 0);
+  {
+    await using command = startProcess(args, settings);
+    await using stack = new AsyncDisposableStack();
+    // A pipe can be opened for writing without waiting once a process reads it.
+    await until(async () => {
+      const writer = await open(path, constants.O_WRONLY | constants.O_NONBLOCK).catch(() => undefined);
+      if (writer !== undefined) stack.use(writer);
+      return writer !== undefined;
+    });
+    command.kill("SIGKILL");
+    assert.equal((await command.ended).signal, "SIGKILL", command.stderr());
+  }
+  await rm(path);
+  await rename(`${path}.away`, path);
+}
 
 function report(t: TestContext, { acknowledged }: Ledger, lost: readonly string[]): void {
   t.diagnostic(`${acknowledged.length} acknowledged writes, of which the last ${lost.length} are lost`);

@@ -1,8 +1,8 @@
 /** Restores an installation with SQLite as it was at a point in time: the database, and blobs that backups in the same place have. */
-import { join } from "node:path";
+import { rename, rm } from "node:fs/promises";
 import { problemsOfSqlite, readSqlite } from "../../db/sqlite-copy.ts";
 import { eachConcurrently } from "../../lib/each-concurrently.ts";
-import { BlobMissing, claimPlace, restoreBlob, sealedKey, writeKey } from "../restore-backup.ts";
+import { BlobMissing, claimPlace, isDatabaseRestored, restoreBlob, restoredDatabase, sealedKey, writeKey } from "../restore-backup.ts";
 import type { RestoredBlobs } from "../restored-blobs.ts";
 import { type ListedBlob, listSnapshots, readSnapshot } from "../snapshot.ts";
 import type { BackupTarget } from "../target.ts";
@@ -41,12 +41,30 @@ export async function restorePoint(parts: PointParts, report: PointReport): Prom
   // A bucket usually survives the disk, so it may have blobs.
   await claimPlace({ dataDir, databaseUrl: "" }, JSON.stringify({ target: target.name, at: plan.time }), undefined);
   await writeKey(dataDir, key);
-  const path = join(dataDir, "holt.db");
+  const blobs = isDatabaseRestored(dataDir)
+    ? await restoreBlobs(parts, restoredDatabase(dataDir), report)
+    : await restoreAll(parts, plan, report);
+  return { plan, blobs };
+}
+
+/** The database gets its name when its blobs are there, so an interrupted restore leaves none. */
+async function restoreAll(parts: PointParts, plan: RestorePlan, report: PointReport): Promise<RestoredPoint["blobs"]> {
+  const path = restoredDatabase(parts.dataDir);
+  const unfinished = `${path}.unfinished`;
+  await removeSqlite(unfinished);
   let done = 0;
-  await restoreDatabase(target, plan, path, () => report.segment(++done, plan.segments.length));
-  const [problem] = problemsOfSqlite(path);
+  await restoreDatabase(parts.target, plan, unfinished, () => report.segment(++done, plan.segments.length));
+  const [problem] = problemsOfSqlite(unfinished);
   if (problem !== undefined) throw new Error(`the restored database is damaged (${problem}); restore an earlier time`);
-  return { plan, blobs: await restoreBlobs(parts, path, report) };
+  const blobs = await restoreBlobs(parts, unfinished, report);
+  await rename(unfinished, path);
+  await removeSqlite(unfinished);
+  return blobs;
+}
+
+/** Removes the file, and those that SQLite makes beside it for readers. */
+async function removeSqlite(path: string): Promise<void> {
+  for (const suffix of ["", "-wal", "-shm"]) await rm(path + suffix, { force: true });
 }
 
 async function keyOfBackups({ target, passphrase }: PointParts): Promise<Uint8Array | undefined> {
