@@ -4,6 +4,7 @@
  * the organization before continues its own chain, with its own checkpoints.
  */
 import { sql } from "kysely";
+import { parseHead } from "../audit/audit-entry.ts";
 import type { ReadDb } from "../db/store.ts";
 import { type OrganizationTables, owned, stays } from "../transfer/organization-tables.ts";
 
@@ -18,6 +19,7 @@ export const auditingTables: OrganizationTables = {
   audit_checkpoint: owned("org_uid", { newRows: keepChain }),
   audit_entry: {
     rowsOf: () => sql<boolean>`1 = 0`,
+    isOwned: ({ content }, organization) => parseHead(String(content)).organization === organization,
     async *read(db, organization) {
       const { readCarriedEntries } = await import("./chain/carried-entries.ts");
       for await (const { seq, content } of readCarriedEntries(db, organization)) yield { seq, content };

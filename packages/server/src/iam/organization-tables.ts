@@ -1,6 +1,6 @@
 /** Says how the rows of iam's tables belong to organizations. */
 import { sql } from "kysely";
-import { ROOT_LENGTH } from "../lib/uid.ts";
+import { isAtOrBelow, isInRoot, ROOT_LENGTH } from "../lib/uid.ts";
 import { inOrganization, isIn, type OrganizationTables, owned, related, stays } from "../transfer/organization-tables.ts";
 import { clientSecretContext, totpContext } from "./secrets/contexts.ts";
 
@@ -33,7 +33,11 @@ export const iamTables: OrganizationTables = {
   spent_login_token: stays("sessions are of the server that issued their tokens"),
   recovery_link: stays("links that are good for an hour"),
   group: owned("uid"),
-  identity: related(identities("uid"), { sharedBy: ["uid"] }),
+  identity: related(identities("uid"), {
+    sharedBy: ["uid"],
+    // People do not sign in by these rows. An account that is left out may be all that connects a person with the organization.
+    isOwned: ({ uid }, organization) => isInRoot(String(uid)) || isAtOrBelow(String(uid), organization),
+  }),
   identity_metadata: related(identities("uid"), { sharedBy: ["uid"], onlyWith: { column: "uid", table: "identity" } }),
   role: owned("uid"),
   role_binding: owned("uid"),

@@ -15,6 +15,7 @@ import type { CountedRows } from "../db/count-check.ts";
 import type { ReadDb, Store, WriteDb } from "../db/store.ts";
 import { readTableShapes } from "../db/table-columns.ts";
 import { eachConcurrently } from "../lib/each-concurrently.ts";
+import { isInRoot, isUid } from "../lib/uid.ts";
 import { BLOB_LIST, type ExportedOrganization, FORMAT, MANIFEST, readJson, verifyExport } from "./export-format.ts";
 import type { TransferReport } from "./export-organization.ts";
 import { ImportedRows } from "./imported-rows.ts";
@@ -63,6 +64,7 @@ export async function readExport(target: BackupTarget): Promise<ExportedOrganiza
 /** @throws Error for the operator; the server has no rows of the organization then */
 export async function importOrganization(parts: ImportParts, report: TransferReport): Promise<ImportResult> {
   const { target, exported, store } = parts;
+  assertIsOrganization(exported);
   await assertSameSchema(parts);
   report.step("verifying the export");
   await verifyExport(target, exported);
@@ -84,6 +86,11 @@ export async function importOrganization(parts: ImportParts, report: TransferRep
 /** Collection has removed content since this import copied it, perhaps the same. Rolls the transaction back. */
 class BlobsMayBeGone extends Error {
   override readonly name = "BlobsMayBeGone";
+}
+
+/** With another uid, the rows would belong to a group of an organization that is here. */
+function assertIsOrganization({ organization: { uid } }: ExportedOrganization): void {
+  if (!isUid(uid) || !isInRoot(uid)) throw new Error(`"${uid}" in the export is not the uid of an organization`);
 }
 
 async function assertSameSchema({ store, exported, schema, tables }: ImportParts): Promise<void> {
@@ -157,6 +164,7 @@ async function importRows(db: WriteDb, parts: ImportParts, removals: number): Pr
     const table = known.get(name);
     if (table !== undefined) await imported.insert(target, table);
   }
+  await imported.verify();
   await imported.insertCounts();
   await assertBlobsStay(db, parts, removals);
   await parts.onImported(db);

@@ -11,6 +11,7 @@ import { type Cell, type ExportedTable, readRows } from "./export-format.ts";
 import type { ImportParts, ImportResult } from "./import-organization.ts";
 import { type CarriedTable, isCarried } from "./organization-tables.ts";
 import { isSecret, openFromTransfer } from "./sealed-values.ts";
+import { createRowVerifier, isVerifiedLater, UnverifiedTable } from "./verify-rows.ts";
 
 type Row = Record<string, Cell | Buffer>;
 
@@ -23,6 +24,8 @@ export class ImportedRows {
   readonly #numbers = new Map<string, Map<Cell, number>>();
   /** The first columns of the keys of inserted rows, of tables that organizations share. */
   readonly #inserted = new Map<string, Set<string>>();
+  /** Tables whose rows can be verified only when all rows are there. */
+  readonly #unverified: UnverifiedTable[] = [];
   readonly #leftOut = new Map<string, number>();
   #shift: number | undefined;
   #rows = 0;
@@ -40,22 +43,27 @@ export class ImportedRows {
     const shape = this.#shapes.get(table.name);
     if (ownership === undefined || !isCarried(ownership) || shape === undefined) throw new Error(`there is no table ${table.name}`);
     if (ownership.position !== undefined) await this.#reservePositions();
-    const isNew = await ownership.newRows?.(this.#db, this.#parts.exported.organization.uid);
+    const { uid } = this.#parts.exported.organization;
+    const isNew = await ownership.newRows?.(this.#db, uid);
+    const destination = { shape, ownership, verify: createRowVerifier(shape, ownership, uid) };
+    const unverified = isVerifiedLater(ownership) ? new UnverifiedTable(shape, ownership) : undefined;
+    if (unverified !== undefined) this.#unverified.push(unverified);
     let batch: Row[] = [];
     for (const file of table.files)
       for await (const cells of readRows(target, file)) {
-        const row = this.#rowOf(cells, table, { shape, ownership });
+        const row = this.#rowOf(cells, table, destination);
         if (row === undefined) continue;
         if (isNew !== undefined && !(await isNew(row))) {
           this.#present++;
           continue;
         }
+        unverified?.add(row);
         batch.push(row);
         if (batch.length < this.#db.dialect.rowsPerInsert) continue;
-        await this.#insertBatch(batch, { shape, ownership });
+        await this.#insertBatch(batch, destination);
         batch = [];
       }
-    if (batch.length > 0) await this.#insertBatch(batch, { shape, ownership });
+    if (batch.length > 0) await this.#insertBatch(batch, destination);
     for (const column of ownership.rootCounts ?? []) await this.#addToRoot(shape, column);
   }
 
@@ -65,8 +73,9 @@ export class ImportedRows {
   }
 
   /** @returns undefined for a row that is left out */
-  #rowOf(cells: readonly Cell[], { columns }: ExportedTable, { shape, ownership }: Destination): Row | undefined {
+  #rowOf(cells: readonly Cell[], { columns }: ExportedTable, { shape, ownership, verify }: Destination): Row | undefined {
     const row: Row = Object.fromEntries(columns.map((column, at) => [column, cells[at] ?? null]));
+    verify(row);
     const { onlyWith, rowNumbers = {}, position, secret } = ownership;
     if (onlyWith !== undefined && !this.#inserted.get(onlyWith.table)?.has(String(row[onlyWith.column]))) return undefined;
     if (!this.#isUsable(ownership)) return undefined;
@@ -185,6 +194,11 @@ export class ImportedRows {
     }
   }
 
+  /** Call it when all rows are there. @throws Error for the operator if the export has rows of other organizations */
+  async verify(): Promise<void> {
+    for (const table of this.#unverified) await table.verify(this.#db, this.#parts.exported.organization.uid);
+  }
+
   result(): ImportResult {
     return { rows: this.#rows, present: this.#present, leftOut: this.#leftOut };
   }
@@ -213,6 +227,8 @@ function explained(error: unknown, table: string): unknown {
 interface Destination {
   readonly shape: TableShape;
   readonly ownership: CarriedTable;
+  /** @throws Error for the operator if the row belongs to another organization */
+  verify(row: Row): void;
 }
 
 function fail(message: string): never {

@@ -4,7 +4,7 @@
  */
 import { type RawBuilder, sql } from "kysely";
 import type { ReadDb } from "../db/store.ts";
-import { rangeAtOrBelow } from "../lib/uid.ts";
+import { isAtOrBelow, rangeAtOrBelow } from "../lib/uid.ts";
 import type { Cell } from "./export-format.ts";
 
 /** By the name of the table. Rows are imported in this order, so a table comes after those that it refers to. */
@@ -21,6 +21,11 @@ export interface OtherTable {
 export interface CarriedTable {
   /** The rows that an organization takes along. */
   rowsOf(organization: string): RawBuilder<boolean>;
+  /**
+   * Whether a row of an export belongs to the organization, where the row itself says so. An import checks other rows by
+   * `rowsOf`, once all rows are there.
+   */
+  isOwned?(row: Readonly<Record<string, Cell | Uint8Array>>, organization: string): boolean;
   /** Reads the rows where no condition can find them, in the order in which they are inserted. `rowsOf` then matches no row. */
   read?(db: ReadDb, organization: string): AsyncIterable<Readonly<Record<string, Cell>>>;
   /**
@@ -66,8 +71,12 @@ export function stays(why: string): OtherTable {
 }
 
 /** Rows with the uid of the organization, or with one below it, in a column. */
-export function owned(column: string, more: Omit<CarriedTable, "rowsOf"> = {}): CarriedTable {
-  return { rowsOf: (organization) => inOrganization(column, organization), ...more };
+export function owned(column: string, more: Omit<CarriedTable, "rowsOf" | "isOwned"> = {}): CarriedTable {
+  return {
+    rowsOf: (organization) => inOrganization(column, organization),
+    isOwned: (row, organization) => isAtOrBelow(String(row[column]), organization),
+    ...more,
+  };
 }
 
 /** Rows that match a condition on the organization's rows of other tables. */

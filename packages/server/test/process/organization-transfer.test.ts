@@ -2,14 +2,18 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { zstdCompressSync } from "node:zlib";
 import pg from "pg";
+import { sha256Hex } from "../../src/lib/sha256.ts";
+import { type ExportedOrganization, MANIFEST } from "../../src/transfer/export-format.ts";
 import { storeNames } from "../harness/harness.ts";
 import { createInstallation, printedToken, runHoltd, type Settings, startHoltd, startProcess, temporaryFolder } from "../harness/holtd.ts";
 import { createDatabase } from "../harness/postgres.ts";
 import { basic, createRegistryClient } from "../harness/registry/registry-client.ts";
+import { type Exported, type Row, rowsIn } from "../harness/transfer/exported-rows.ts";
 import { until, within } from "../harness/wait.ts";
 
 const LAYERS = 12;
@@ -141,3 +145,75 @@ test("imports and exports that would mix organizations, lack parts or meet a run
   assert.equal((await runHoltd(["export", "my-org"], from)).code, 2);
   assert.equal((await runHoltd(["import", "org"], to)).code, 2);
 });
+
+for (const store of storeNames) {
+  test(`an import on ${store} refuses an export with rows of other organizations, and imports nothing`, async () => {
+    await using folder = await temporaryFolder();
+    const from = { HOLT_DATA_DIR: join(folder.path, "from"), HOLT_LOG_LEVEL: "error" };
+    const to = {
+      ...{ HOLT_DATA_DIR: join(folder.path, "to"), HOLT_ORG_NAME: "other-org", HOLT_LOG_LEVEL: "error" },
+      HOLT_DATABASE_URL: store === "postgres" ? await createDatabase() : "",
+    };
+    await createImage(from);
+    await createInstallation(to);
+    const [exported, ofOther, forged] = [join(folder.path, "export"), join(folder.path, "other"), join(folder.path, "forged")];
+    assert.equal((await runHoltd(["export", "my-org", exported], from)).code, 0);
+    assert.equal((await runHoltd(["export", "other-org", ofOther], to)).code, 0);
+    const [own, other] = [(await manifestIn(exported)).organization.uid, (await manifestIn(ofOther)).organization.uid];
+    for (const [table, row] of foreignRows(await rowsIn(exported), own, other)) {
+      await cp(exported, forged, { recursive: true });
+      await addRow(forged, table, row);
+      const { code, stderr } = await runHoltd(["import", "org", forged], to);
+      assert.equal(code, 1, table);
+      assert.match(stderr, new RegExp(`a row of ${table} in the export does not belong to the organization ${own}`));
+      await rm(forged, { recursive: true });
+    }
+    await cp(exported, forged, { recursive: true });
+    const manifest = await manifestIn(forged);
+    await writeFile(join(forged, MANIFEST), JSON.stringify({ ...manifest, organization: { uid: `${other}/0123456789abcdef`, name: "g" } }));
+    assert.match((await runHoltd(["import", "org", forged], to)).stderr, /is not the uid of an organization/);
+    assert.match((await runHoltd(["export", "my-org", join(folder.path, "none")], to)).stderr, /there are 0 organizations "my-org"/);
+    const { code, stdout, stderr } = await runHoltd(["import", "org", exported], to);
+    assert.equal(code, 0, stdout + stderr);
+  });
+}
+
+/** Rows that would give rights in another organization, or change what belongs to it or to all, by the names of their tables. */
+function foreignRows(rows: Exported, own: string, other: string): (readonly [table: string, row: Row])[] {
+  const uid = `${other}/0123456789abcdef`;
+  const [binding = {}] = rows.get("role_binding") ?? [];
+  const [entry = {}] = rows.get("audit_entry") ?? [];
+  const [create_time, update_time] = ["2026-01-01T00:00:00.000Z", "2026-01-01T00:00:00.000Z"];
+  const texts = { creator: "", kind: "", file_name: "", file: "f", write_time: "", error: "", etag: "", last_modified: "", digest: "" };
+  const counts = { attempts: 0, read_count: 0, created_count: 0, updated_count: 0, unchanged_count: 0, problem_count: 0 };
+  const advisoryImport = { org_uid: own, state: "done", received_bytes: 0, approves: 0, may_delete: 0, create_time, ...counts, ...texts };
+  return [
+    ["role_binding", { ...binding, uid, parent: other }],
+    ["role_binding", { ...binding, uid: `${own}/0123456789abcdef`, parent: other }],
+    ["membership", { identity_uid: binding.identity_uid ?? "", org_uid: other, state: "joined", email: "", create_time, update_time }],
+    ["vulnerability", { id: "CVE-2024-0001", update_time, modified_time: update_time, severities: "[]", body: "{}" }],
+    ["advisory_import", { uid, parent: other, ...advisoryImport }],
+    ["audit_entry", { seq: 1000, content: String(entry.content).replaceAll(own, other) }],
+  ];
+}
+
+async function manifestIn(folder: string): Promise<ExportedOrganization> {
+  return JSON.parse(await readFile(join(folder, MANIFEST), "utf8")) as ExportedOrganization;
+}
+
+/** Adds a row to an export, with its hash. */
+async function addRow(folder: string, table: string, row: Row): Promise<void> {
+  const manifest = await manifestIn(folder);
+  const tables = await Promise.all(
+    manifest.tables.map(async (known) => {
+      if (known.name !== table) return known;
+      const path = `rows/${table}/999999.jsonl.zst`;
+      const line = JSON.stringify(known.columns.map((column) => row[column] ?? null));
+      const bytes = zstdCompressSync(`${line}\n`);
+      await mkdir(join(folder, "rows", table), { recursive: true });
+      await writeFile(join(folder, path), bytes);
+      return { ...known, files: [...known.files, { path, size: bytes.length, sha256: sha256Hex(bytes) }] };
+    }),
+  );
+  await writeFile(join(folder, MANIFEST), JSON.stringify({ ...manifest, tables }));
+}

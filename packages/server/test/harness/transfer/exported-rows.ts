@@ -17,7 +17,7 @@ export async function textsIn(folder: string): Promise<Map<string, string>> {
   return texts;
 }
 
-type Row = Readonly<Record<string, Cell>>;
+export type Row = Readonly<Record<string, Cell>>;
 /** The rows of an export, by the name of their table. */
 export type Exported = ReadonlyMap<string, readonly Row[]>;
 
