@@ -313,28 +313,32 @@ test("an archive in S3 that fails now and then restores a server that was killed
   report(t, ledger, assertRestored(groupNames(second.HOLT_DATA_DIR), certain, ledger));
 });
 
-test("a restore to a point in time that was interrupted, while it copied blobs or in its check, is continued", async () => {
+test("a restore that was interrupted, while it copied blobs or in its check, is continued by the same command", async () => {
   await using folder = await temporaryFolder();
   const name = join(folder.path, "archive");
   const first = join(folder.path, "first");
   const place = { name, target: await openFolderTarget(name), dataDir: first };
-  const ledger: Ledger = { asked: [], acknowledged: [] };
   let digest = "";
   const settings = await settingsOf(first, { HOLT_WAL_ARCHIVE: name });
-  const { session } = await killUnderWrites(settings, place, "r0", ledger, async (session) => {
+  const { session } = await killUnderWrites(settings, place, "r0", { asked: [], acknowledged: [] }, async (session) => {
     digest = await backUp(session, settings, place);
   });
-
-  const second = await settingsOf(join(folder.path, "second"), {});
-  const blob = join(name, blobPath(digest));
-  await interruptAt(blob, ["restore", "--at", "latest", name], second);
-  const marker = join(second.HOLT_DATA_DIR, "restore.json");
-  const claim = await readFile(marker);
-  await restore(place, "latest", second);
-  // As a restore leaves the folder that is interrupted in the check at its end.
-  await writeFile(marker, claim);
-  await restore(place, "latest", second);
-  await assertUsable(second, session, digest);
+  for (const [kind, options] of Object.entries({ point: ["--at", "latest"], snapshot: [] })) {
+    const restored = await settingsOf(join(folder.path, kind), {});
+    const args = ["restore", ...options, name];
+    const mustRestore = async () => {
+      const { code, stderr } = await runHoltd(args, restored);
+      assert.equal(code, 0, `${kind}: ${stderr}`);
+    };
+    await interruptAt(join(name, blobPath(digest)), args, restored);
+    const marker = join(restored.HOLT_DATA_DIR, "restore.json");
+    const claim = await readFile(marker);
+    await mustRestore();
+    // A restore that is interrupted in the check at its end leaves the folder so.
+    await writeFile(marker, claim);
+    await mustRestore();
+    await assertUsable(restored, session, digest);
+  }
 });
 
 /** Kills the command while it reads a file, for which it has to wait. The file is as before afterwards. */
