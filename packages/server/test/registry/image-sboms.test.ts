@@ -128,7 +128,8 @@ describeWithWorld("SBOMs of images", (world) => {
     using repo = await createImageRepo(world);
     const image = await imageIn(repo);
     await repo.read(image.digest);
-    const other = await imageIn(repo);
+    // Not another image: an index with two of a platform has one of them.
+    const other = await repo.pushArtifact([["1", IN_TOTO]]);
     for (const value of [5, true, {}, [image.digest], "not a digest"]) {
       const annotations = { "vnd.docker.reference.digest": value };
       const index = await repo.pushIndex([image, { ...other, annotations }, { ...other, annotations: null }]);
