@@ -1,7 +1,6 @@
 /** Sends a request to the mount of its path; all other paths belong to REST. */
 import { Code, HoltError } from "../lib/errors.ts";
 import { type HttpRequest, type HttpResponse, type RequestHandler, send } from "./http-exchange.ts";
-import { limitOtherBody } from "./http2-server.ts";
 import { compileMounts, type Mount } from "./mount.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 
@@ -16,7 +15,6 @@ export interface RouterOptions {
 export function createRouter({ mounts, rest, refuse, limits }: RouterOptions): RequestHandler {
   const findMount = compileMounts(mounts);
   return (request, response) => {
-    limitOtherBody(request, limits.requestMs);
     const url = request.url ?? "";
     // A character has at most three bytes.
     if (url.length * 3 > limits.urlBytes && Buffer.byteLength(url) > limits.urlBytes) {

@@ -110,8 +110,9 @@ for (const [name, transfer] of [
 
 test("a body with the content type of a streaming call must arrive in time where no such call is served", async () => {
   await using server = await startTransports({ limits, rest: count });
-  for (const path of ["/short", "/example.Unknown/Call"])
-    assert.equal((await overHttp2(server.port, path, pause, "application/connect+json")).answer, "closed");
+  for (const type of ["application/connect+json", "application/grpc", "application/grpc-web+proto"])
+    for (const path of ["/short", "/example.Unknown/Call"])
+      assert.equal((await overHttp2(server.port, path, pause, type)).answer, "closed");
 });
 
 test("a connection that carried a long body has its usual idle timeout again", async () => {

@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { DescService } from "@bufbuild/protobuf";
 import type { Answer } from "../../http/answer.ts";
 import { type HttpRequest, type HttpResponse, remoteAddressOf } from "../../http/http-exchange.ts";
+import { limitOtherBody } from "../../http/http2-server.ts";
 import { unimplemented } from "../../lib/errors.ts";
 import { clientText } from "../call/call-metadata.ts";
 import type { Operation } from "../call/operation.ts";
@@ -40,6 +41,15 @@ export function createGrpcHandler(options: GrpcOptions): GrpcHandler {
     reflectionRoutes(router, names);
   });
 
+  /** @returns whether there is a call of this path */
+  function serveCall(requested: string, request: HttpRequest, response: HttpResponse): boolean {
+    const { path, alias } = paths.get(requested) ?? { path: requested, alias: undefined };
+    const handler = handlers.get(path);
+    if (handler === undefined) return false;
+    void serveByConnect(handler, { request, response, alias }, log);
+    return true;
+  }
+
   return {
     handleStream(stream, headers, answer) {
       const route = unary.get(headers[":path"] ?? "");
@@ -50,12 +60,11 @@ export function createGrpcHandler(options: GrpcOptions): GrpcHandler {
     handleRequest(request, response) {
       const requested = pathOf(request.url ?? "");
       // Names of services have a dot, and most paths of REST have none.
-      if (!requested.includes(".") && !isGrpc(request)) return false;
-      const { path, alias } = paths.get(requested) ?? { path: requested, alias: undefined };
-      const handler = handlers.get(path);
-      if (handler !== undefined) void serveByConnect(handler, { request, response, alias }, log);
-      else if (isGrpc(request)) refuseUnknown(request, requested, response, options);
-      else return false;
+      if (requested.includes(".") && serveCall(requested, request, response)) return true;
+      // Only such a call may have an endless body.
+      limitOtherBody(request, options.limits.requestMs);
+      if (!isGrpc(request)) return false;
+      refuseUnknown(request, requested, response, options);
       return true;
     },
   };
