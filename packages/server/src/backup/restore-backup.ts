@@ -1,12 +1,13 @@
 /** Restores a snapshot into an empty place. */
 import { createWriteStream, existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { createZstdDecompress } from "node:zlib";
 import { DigestMismatch } from "../blobs/store.ts";
+import { sqlitePath } from "../db/open.ts";
 import { isEmptyPostgres, loadPostgres } from "../db/postgres-copy.ts";
 import { eachConcurrently } from "../lib/each-concurrently.ts";
 import { pipeThrough } from "../lib/pipe-through.ts";
@@ -20,8 +21,6 @@ import { type BackupTarget, NoSuchObject } from "./target.ts";
 /** File in the data folder while a restore is under way. Only the same restore may continue there. */
 const MARKER = "restore.json";
 const OWN_FILES = [MARKER, "blobs", "imports", "uploads", "secrets.key", "lost+found"];
-/** The restored database, which appears complete and after all blobs. Names of its other files begin with it. */
-const DATABASE = "holt.db";
 const CONCURRENCY = 4;
 
 export interface RestoreParts {
@@ -89,7 +88,9 @@ export async function claimPlace(
 ): Promise<void> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const found = await readFile(join(dataDir, MARKER), "utf8").catch(() => undefined);
-  const isAllowed = (name: string) => (found === claim ? OWN_FILES.includes(name) || name.startsWith(DATABASE) : name === "lost+found");
+  // Names of the database's other files begin with its own.
+  const database = basename(sqlitePath(dataDir));
+  const isAllowed = (name: string) => (found === claim ? OWN_FILES.includes(name) || name.startsWith(database) : name === "lost+found");
   const others = (await readdir(dataDir)).filter((name) => !isAllowed(name));
   if (others.length > 0 || (found !== undefined && found !== claim))
     throw new Error(`a restore needs an empty data folder, but ${dataDir} has ${others[0] ?? `an unfinished restore of ${found}`}`);
@@ -101,13 +102,12 @@ export async function claimPlace(
   await writeFile(join(dataDir, MARKER), claim, { mode: 0o600 });
 }
 
-export function restoredDatabase(dataDir: string): string {
-  return join(dataDir, DATABASE);
-}
-
-/** Whether an earlier run of this restore has got as far as the check of the restored data. Call it after `claimPlace`. */
+/**
+ * Whether an earlier run of this restore has got as far as the check of the restored data: the database appears complete and
+ * after all blobs. Call it after `claimPlace`.
+ */
 export function isDatabaseRestored(dataDir: string): boolean {
-  return existsSync(restoredDatabase(dataDir));
+  return existsSync(sqlitePath(dataDir));
 }
 
 /** @throws Error for the operator; BlobMissing */
@@ -129,7 +129,7 @@ export class BlobMissing extends Error {}
 async function restoreDatabase({ target, snapshot, dataDir, databaseUrl, createTables }: RestoreParts): Promise<void> {
   const { database, schema, name } = snapshot;
   if (database.kind === "sqlite") {
-    if (!isDatabaseRestored(dataDir)) await restoreFile(await target.read(pathIn(name, SQLITE_FILE)), restoredDatabase(dataDir));
+    if (!isDatabaseRestored(dataDir)) await restoreFile(await target.read(pathIn(name, SQLITE_FILE)), sqlitePath(dataDir));
     return;
   }
   await createTables(schema);

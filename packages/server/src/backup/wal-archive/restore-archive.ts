@@ -1,8 +1,9 @@
 /** Restores an installation with SQLite as it was at a point in time: the database, and blobs that backups in the same place have. */
 import { rename, rm } from "node:fs/promises";
+import { sqlitePath } from "../../db/open.ts";
 import { problemsOfSqlite, readSqlite } from "../../db/sqlite-copy.ts";
 import { eachConcurrently } from "../../lib/each-concurrently.ts";
-import { BlobMissing, claimPlace, isDatabaseRestored, restoreBlob, restoredDatabase, sealedKey, writeKey } from "../restore-backup.ts";
+import { BlobMissing, claimPlace, isDatabaseRestored, restoreBlob, sealedKey, writeKey } from "../restore-backup.ts";
 import type { RestoredBlobs } from "../restored-blobs.ts";
 import { type ListedBlob, listSnapshots, readSnapshot } from "../snapshot.ts";
 import type { BackupTarget } from "../target.ts";
@@ -42,14 +43,14 @@ export async function restorePoint(parts: PointParts, report: PointReport): Prom
   await claimPlace({ dataDir, databaseUrl: "" }, JSON.stringify({ target: target.name, at: plan.time }), undefined);
   await writeKey(dataDir, key);
   const blobs = isDatabaseRestored(dataDir)
-    ? await restoreBlobs(parts, restoredDatabase(dataDir), report)
+    ? await restoreBlobs(parts, sqlitePath(dataDir), report)
     : await restoreAll(parts, plan, report);
   return { plan, blobs };
 }
 
 /** The database gets its name when its blobs are there, so an interrupted restore leaves none. */
 async function restoreAll(parts: PointParts, plan: RestorePlan, report: PointReport): Promise<RestoredPoint["blobs"]> {
-  const path = restoredDatabase(parts.dataDir);
+  const path = sqlitePath(parts.dataDir);
   const unfinished = `${path}.unfinished`;
   await removeSqlite(unfinished);
   let done = 0;
