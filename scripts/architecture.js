@@ -57,7 +57,12 @@ export const folders = [
     holds: "several server processes on one port: starting, restarting, stopping; their logs and metrics",
   },
   { folder: "cli", rung: 12, kind: "composition", holds: "the commands of holtd other than serve" },
-  { folder: "", rung: 12, kind: "composition", holds: "`main`, `serve`, `app`, `config`, `bootstrap`: arguments, settings, composition" },
+  {
+    folder: "",
+    rung: 12,
+    kind: "composition",
+    holds: "`main`, `serve`, `app`, `start-platform`, `start-transports`, `config`, `bootstrap`: arguments, settings, composition",
+  },
 ];
 
 /** Files and folders of iam that other domains may import. */

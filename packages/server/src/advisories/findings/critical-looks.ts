@@ -41,8 +41,10 @@ export async function lookAtImages(db: ReadDb, orgUid: string, digests: readonly
     const findings = images.flatMap(({ digest }) => byDigest.get(digest) ?? []);
     const names = findings.length === 0 ? [] : await namesOfRepo(db, repoUid);
     const stated = await withinLimits(applyStatements(db, findings, { orgUid, names }));
-    if (stated === undefined && digests.length > 1) return undefined;
-    if (stated === undefined) continue;
+    if (stated === undefined) {
+      if (digests.length > 1) return undefined;
+      continue;
+    }
     const open = Map.groupBy(
       stated.filter(({ detail }) => detail.suppression === undefined),
       ({ digest }) => digest,
