@@ -2,11 +2,12 @@
  * Reads the first rows of a list and their total in one prepared statement, for the lists that clients read most: whole groups
  * whose rows are counted. The plan follows the sizes that an earlier call found, because both plans find the same rows.
  */
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import { PAGE, ROW } from "../../db/lookup.ts";
 import { prepareEach, type SlotOf } from "../../db/prepared.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { Lru } from "../../lib/lru.ts";
+import type { UidRange } from "../../lib/uid.ts";
 import type { Call } from "../call/call.ts";
 import { JoinedBodies, SEPARATOR } from "./bodies.ts";
 import { withCursorInRange } from "./conditions.ts";
@@ -21,13 +22,30 @@ export interface CountedPage {
   /** Uid of the last row, and its value of the order's column. */
   last(): { readonly key: string; readonly uid: string };
   readonly total: number;
+  /** Whether the bodies are sent as they are stored. */
+  readonly isAsStored: boolean;
 }
 
-/** @param selection of which `isCountedPage` is true @returns undefined if the page needs more than one statement */
-export async function readCountedPage(selection: Selection, call: Moment): Promise<CountedPage | undefined> {
+/** Asks the database, with the statement of the page, whether rows are sent as they are stored. */
+export interface StoredTest {
+  readonly range: UidRange;
+  /** The SQL of the test, which is the same for all ranges. */
+  build(range: UidRange): RawBuilder<boolean>;
+}
+
+/**
+ * @param selection of which `isCountedPage` is true
+ * @param asStored whether the bodies are sent as they are stored; there is one test for each table
+ * @returns undefined if the page needs more than one statement
+ */
+export async function readCountedPage(
+  selection: Selection,
+  asStored: boolean | StoredTest,
+  call: Moment,
+): Promise<CountedPage | undefined> {
   const { db } = call;
   const isSorted = await isSortedBySizes(selection, call);
-  const form = { selection, isSorted };
+  const form = { selection, isSorted, asStored };
   if (!isSorted && selection.after !== undefined && withCursorInRange(selection) === undefined) return undefined;
   const row = await pageStatement(form).first(db, valuesOf(form));
   if (row === undefined) return undefined;
@@ -37,7 +55,7 @@ export async function readCountedPage(selection: Selection, call: Moment): Promi
   if (row.small < row.found) return undefined;
   const { bodies, hasMore } = new JoinedBodies(row.bodies ?? "", JSON.parse(row.sizes ?? "[]")).cut(selection.limit);
   const last = () => ({ key: JSON.parse(row.keys ?? "[]")[bodies.size - 1], uid: uidOfBody(bodies.last ?? "") });
-  return { bodies, hasMore, last, total };
+  return { bodies, hasMore, last, total, isAsStored: row.as_stored === 1 };
 }
 
 type Moment = Pick<Call, "db" | "now">;
@@ -102,6 +120,7 @@ const MAX_FORMS = 500;
 interface PageForm {
   readonly selection: Selection;
   readonly isSorted: boolean;
+  readonly asStored: boolean | StoredTest;
 }
 
 /** The values of a form, by the names of its slots. */
@@ -110,6 +129,9 @@ interface PageValues extends CountValues {
   readonly upper: string;
   readonly afterKey: string;
   readonly afterUid: string;
+  /** The range of the test whether rows are sent as they are stored. */
+  readonly testedLower: string;
+  readonly testedUpper: string;
   /** Rows to find: those of the page and one more. */
   readonly limit: number;
   /** The value of the condition at this place. */
@@ -131,13 +153,16 @@ interface PageRow extends Sizes {
   readonly small: number;
   /** Values of the order's column, as a JSON array. */
   readonly keys: string | null;
+  /** 1 if the bodies are sent as they are stored. */
+  readonly as_stored: number;
 }
 
-function nameOfForm({ selection, isSorted }: PageForm): string {
+function nameOfForm({ selection, isSorted, asStored }: PageForm): string {
   const { resource, view, order, after } = selection;
   const conditions = view.conditions.map(({ template }) => template?.name);
   const limit = COMMON_LIMITS.has(selection.limit + 1) ? selection.limit : "any";
-  const flags = [limit, isSorted, order.descending, after === undefined, view.isWithinRanges, view.counted?.direct];
+  const stored = typeof asStored === "boolean" ? asStored : "tested";
+  const flags = [limit, isSorted, stored, order.descending, after === undefined, view.isWithinRanges, view.counted?.direct];
   return [resource.table, resource.hasDeleteTime, order.column, ...flags, ...conditions].join(" ");
 }
 
@@ -154,13 +179,19 @@ const pageStatement = prepareEach<PageForm, PageValues, PageRow>(
     const body = sql.ref("listed.body");
     return sql<PageRow>`select string_agg(${body}, ${SEPARATOR}) as bodies, ${dialect.jsonOfAll(dialect.utf8Bytes(body))} as sizes,
       ${dialect.jsonOfAll(sql.ref("listed.key"))} as keys,
-      ${bigint(sql`count(*)`)} as found, ${bigint(sql`count(listed.body)`)} as small, ${sizes(selection, slot)}
+      ${bigint(sql`count(*)`)} as found, ${bigint(sql`count(listed.body)`)} as small, ${sizes(selection, slot)},
+      ${storedFlag(form, slot)} as as_stored
       from (${listed}) as listed`.compile(db);
   },
   nameOfForm,
   // Sorting takes longer than a scan along an index.
   { capacity: MAX_FORMS, weight: ({ isSorted }) => (isSorted ? undefined : PAGE) },
 );
+
+function storedFlag({ asStored }: PageForm, slot: SlotOf<PageValues>): RawBuilder<number> {
+  if (typeof asStored === "boolean") return sql.lit(asStored ? 1 : 0);
+  return sql`case when ${asStored.build({ lower: slot("testedLower"), upper: slot("testedUpper") })} then 1 else 0 end`;
+}
 
 const sizesStatement = prepareEach<Selection, CountValues, Sizes>(
   (selection) => (db, slot) => sql<Sizes>`select ${sizes(selection, slot)}`.compile(db),
@@ -187,14 +218,18 @@ function slotted({ selection, isSorted }: PageForm, slot: SlotOf<PageValues>): S
   };
 }
 
-function valuesOf({ selection, isSorted }: PageForm): PageValues {
+function valuesOf({ selection, isSorted, asStored }: PageForm): PageValues {
   const moved = isSorted ? selection : (withCursorInRange(selection) ?? selection);
   const { view, after, limit } = moved;
   const { lower = "", upper = "" } = view.ranges[0] ?? {};
   const conditions = view.conditions.map(({ template }, i) => [`condition${i}`, template?.value ?? ""]);
   const cursor = { afterKey: after?.key ?? "", afterUid: after?.uid ?? "" };
-  return { ...Object.fromEntries(conditions), ...countValuesOf(selection), ...cursor, lower, upper, limit: limit + 1 };
+  const { lower: testedLower, upper: testedUpper } = typeof asStored === "boolean" ? NOT_TESTED : asStored.range;
+  const ranges = { lower, upper, testedLower, testedUpper };
+  return { ...Object.fromEntries(conditions), ...countValuesOf(selection), ...cursor, ...ranges, limit: limit + 1 };
 }
+
+const NOT_TESTED: UidRange = { lower: "", upper: "" };
 
 function countValuesOf({ resource, counted, view }: Selection): CountValues {
   return { group: view.counted?.groups[0] ?? "", kind: counted, table: resource.table };

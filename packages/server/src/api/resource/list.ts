@@ -10,7 +10,7 @@ import type { Call } from "../call/call.ts";
 import { type Bodies, SeparateBodies } from "./bodies.ts";
 import { listCapabilities } from "./conditions.ts";
 import { countRows, type ListSize, measureRows, type RowCount } from "./count-rows.ts";
-import { type CountedPage, isCountedPage, readCountedPage } from "./counted-page.ts";
+import { type CountedPage, isCountedPage, readCountedPage, type StoredTest } from "./counted-page.ts";
 import type { Resource } from "./define.ts";
 import { readFoundPage } from "./found-page.ts";
 import type { ListedPage } from "./list-text.ts";
@@ -74,7 +74,7 @@ export interface ListOptions extends ListTerms {
   /** Completes stored bodies with what is stored elsewhere: one text for each row, in the same order. */
   readonly show?: ((rows: readonly ShownRow[]) => Promise<readonly string[]>) | undefined;
   /** Whether `show` leaves all rows within the range as they are stored, which saves making strings of them. */
-  readonly isShownAsStored?: ((range: UidRange) => boolean | Promise<boolean>) | undefined;
+  readonly isShownAsStored?: ((range: UidRange) => boolean | StoredTest) | undefined;
   /** SQL of the bytes of a completed body; without it, only bodies that are sent as stored can be measured. */
   readonly bytesOfRow?: RawBuilder<unknown> | undefined;
 }
@@ -142,11 +142,9 @@ async function readPage(
   }
   if (planned === undefined && isCountedPage(selection)) {
     const [range] = selection.view.ranges;
-    const asStored = show === undefined || (range !== undefined && isShownAsStored?.(range));
-    // Sent together, so that they share a round trip.
-    const reading = readCountedPage(selection, call);
-    const [quick, isAsStored] = asStored instanceof Promise ? await Promise.all([reading, asStored]) : [await reading, asStored];
-    if (quick !== undefined && isAsStored === true) return joinedPage(quick);
+    const asStored = show === undefined || (range !== undefined && (isShownAsStored?.(range) ?? false));
+    const quick = await readCountedPage(selection, asStored, call);
+    if (quick?.isAsStored) return joinedPage(quick);
     if (quick !== undefined) {
       const { rows, hasMore } = await showRows({ rows: rowsOf(quick.bodies), hasMore: quick.hasMore }, show);
       // Otherwise the page ends with a row whose key was not read.
@@ -213,10 +211,18 @@ function confine(view: View, conditions: readonly Condition[], counted: CountKin
   return { ...view, conditions: [...view.conditions, ...conditions], counted: counted === undefined ? undefined : view.counted };
 }
 
-function conditionText({ seek }: Condition, { db }: Call): unknown {
-  const { sql: text, parameters } = seek.compile(db);
-  return [text, parameters];
+/** The text of a condition and its values, compiled once for conditions that many lists share. */
+function conditionText(condition: Condition, { db }: Call): unknown {
+  const known = conditionTexts.get(condition);
+  if (known !== undefined) return known;
+  const { sql: text, parameters } = condition.seek.compile(db);
+  const made = [text, parameters];
+  conditionTexts.set(condition, made);
+  return made;
 }
+
+/** A condition is made for one dialect. */
+const conditionTexts = new WeakMap<Condition, unknown>();
 
 function bindingOfList(call: Call, uidp: UIDPFilter | undefined, filters: readonly unknown[], order: Order): string {
   const hierarchy = uidp === undefined ? [] : [uidp.ancestorsOf, uidp.descendantsOf, uidp.childrenOf, uidp.inRoot, ...uidp.ids];

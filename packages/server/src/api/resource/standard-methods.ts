@@ -9,6 +9,7 @@ import type { UidRange } from "../../lib/uid.ts";
 import type { Call, WriteCall } from "../call/call.ts";
 import { JsonText } from "../call/call.ts";
 import { type Handlers, read, write } from "../call/implement.ts";
+import type { StoredTest } from "./counted-page.ts";
 import type { Resource } from "./define.ts";
 import { getBody } from "./get.ts";
 import { type ListRequest, type ListTerms, listPage } from "./list.ts";
@@ -28,7 +29,7 @@ export interface Reading {
    */
   show?(bodies: readonly string[], call: Call, view: View): Promise<readonly string[]>;
   /** Whether `show` leaves the bodies of all rows within the range as they are stored. */
-  isShownAsStored?(range: UidRange, call: Call): boolean | Promise<boolean>;
+  isShownAsStored?(range: UidRange): boolean | StoredTest;
   /** SQL of the bytes of a body that `show` completed for a List. */
   readonly bytesOfRow?: RawBuilder<unknown>;
   /** Terms of a List beyond its equality filters. */
@@ -65,12 +66,7 @@ function standardList(resource: Resource, output: DescMessage, { pageTokens, sho
     const list = request as unknown as ListRequest;
     const bodiesOf = (rows: readonly { readonly body: string }[]) => rows.map(({ body }) => body);
     const showRows = show && ((rows: readonly { readonly body: string }[]) => show(bodiesOf(rows), call, "summary"));
-    const reading = {
-      pageTokens,
-      show: showRows,
-      isShownAsStored: isShownAsStored && ((range: UidRange) => isShownAsStored(range, call)),
-      bytesOfRow,
-    };
+    const reading = { pageTokens, show: showRows, isShownAsStored, bytesOfRow };
     return listResponse(output, await listPage(resource, list, call, { ...reading, ...listTerms?.(list, call) }));
   });
 }

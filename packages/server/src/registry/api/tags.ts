@@ -15,7 +15,7 @@ import { parseTime } from "../../lib/clock.ts";
 import { notFound } from "../../lib/errors.ts";
 import { lockRepo } from "../content/lock-repo.ts";
 import { removeTag, upsertTag } from "../content/tags.ts";
-import { isUndated, showDeprecation } from "../end-of-life/deprecation.ts";
+import { areUndated, showDeprecation } from "../end-of-life/deprecation.ts";
 import { TagClass, tags } from "../resources.ts";
 import { bundleViolations, digestViolations, tagNameViolations } from "./fields.ts";
 
@@ -33,7 +33,7 @@ export function tagsService({ pageTokens, allowsNoDigest = false }: TagsCollabor
       pageTokens,
       listTerms: (request: ListTagsRequest, call) => listTermsOf(request, call.db.dialect),
       show: showDeprecation,
-      isShownAsStored: (range, { db }) => isUndated(range, db),
+      isShownAsStored: areUndated,
     }),
 
     // Creates the tag, or moves the existing one of that name: a publisher need not know which.

@@ -1,9 +1,11 @@
 /** Shows tags as deprecated once their end of life is over. What is stored is the mark that the owner set by hand. */
 import { EndOfLife_State as State } from "@holt/api/gen/holt/v1/end_of_life_pb.ts";
+import { sql } from "kysely";
+import type { StoredTest } from "../../api/resource/counted-page.ts";
 import { uidOfBody } from "../../api/resource/uid-of-body.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { parentOf, type UidRange } from "../../lib/uid.ts";
-import { hasDates, type Life, livesOf } from "./lives.ts";
+import { hasDatesIn, type Life, livesOf } from "./lives.ts";
 
 export function hasEnded(life: Life | undefined): boolean {
   return life?.endOfLife.state === State.ENDED;
@@ -17,8 +19,9 @@ export async function showDeprecation(bodies: readonly string[], moment: { db: R
   return bodies.map((body) => (hasEnded(lives.get(uidOfBody(body))) ? body.replace('"deprecated":false', '"deprecated":true') : body));
 }
 
-/** Whether no tag of the range has an end of life, and no repo with such tags. */
-export async function isUndated({ lower, upper }: UidRange, db: ReadDb): Promise<boolean> {
+/** Tests that no tag of the range has an end of life, and no repo with such tags. */
+export function areUndated({ lower, upper }: UidRange): StoredTest {
   // The repo of the first tag is before its tags.
-  return !(await hasDates({ lower: lower.endsWith("/") ? lower.slice(0, -1) : parentOf(lower), upper }, db));
+  const range = { lower: lower.endsWith("/") ? lower.slice(0, -1) : parentOf(lower), upper };
+  return { range, build: (within) => sql`not ${hasDatesIn(within)}` };
 }

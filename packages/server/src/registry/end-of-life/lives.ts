@@ -2,7 +2,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type EndOfLife, EndOfLifeSchema, EndOfLife_State as State } from "@holt/api/gen/holt/v1/end_of_life_pb.ts";
 import { RepoSchema } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import { ROW } from "../../db/lookup.ts";
 import { prepare } from "../../db/prepared.ts";
 import type { ReadDb } from "../../db/store.ts";
@@ -47,18 +47,20 @@ interface Stored {
 
 const NONE: ReadonlyMap<string, Stored> = new Map();
 
-const firstInRange = prepare<UidRange, { uid: string }>(
-  (db, slot) => {
-    const first = (table: "tag_end_of_life" | "repo_end_of_life") =>
-      sql`select uid from (select uid from ${sql.table(table)} where uid >= ${slot("lower")} and uid < ${slot("upper")} limit 1) as ${sql.table(table)}`;
-    return sql<{ uid: string }>`${first("tag_end_of_life")} union all ${first("repo_end_of_life")} limit 1`.compile(db);
-  },
+/** SQL: whether a tag or repo of the range has dates of its own. */
+export function hasDatesIn({ lower, upper }: UidRange): RawBuilder<boolean> {
+  const first = (table: "tag_end_of_life" | "repo_end_of_life") =>
+    sql`exists (select 1 from ${sql.table(table)} where uid >= ${lower} and uid < ${upper})`;
+  return sql`(${first("tag_end_of_life")} or ${first("repo_end_of_life")})`;
+}
+
+const dated = prepare<UidRange, { dated: number }>(
+  (db, slot) => sql<{ dated: number }>`select 1 as dated where ${hasDatesIn({ lower: slot("lower"), upper: slot("upper") })}`.compile(db),
   { weight: ROW },
 );
 
-/** Whether a tag or repo of the range has dates of its own. */
-export async function hasDates(range: UidRange, db: ReadDb): Promise<boolean> {
-  return (await firstInRange.first(db, range)) !== undefined;
+async function hasDates(range: UidRange, db: ReadDb): Promise<boolean> {
+  return (await dated.first(db, range)) !== undefined;
 }
 
 /** The range from the first to the last of the uids. */
