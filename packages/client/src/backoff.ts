@@ -13,13 +13,14 @@ interface Failure {
   readonly retryDelayMs: number | undefined;
 }
 
+/** A server that asks for a longer pause is not asked again. */
 const MAX_PAUSE_MS = 30_000;
 const TRANSIENT = new Set(["UNAVAILABLE", "RESOURCE_EXHAUSTED"]);
 
 /** @returns a function that waits before the next attempt, or returns false at once if there must not be another */
 export function createBackoff({ attempts = 4, pauseMs = 200, sleep = pause }: RetryOptions = {}) {
   return async (attempt: number, { code, retryDelayMs }: Failure, signal: AbortSignal): Promise<boolean> => {
-    if (attempt >= attempts || !TRANSIENT.has(code)) return false;
+    if (attempt >= attempts || !TRANSIENT.has(code) || (retryDelayMs ?? 0) > MAX_PAUSE_MS) return false;
     // Half of the pause is random, so that clients that failed together do not come back together.
     const own = Math.min(pauseMs * 2 ** (attempt - 1), MAX_PAUSE_MS) * (0.5 + Math.random() / 2);
     await sleep(Math.max(own, retryDelayMs ?? 0), signal);

@@ -4,7 +4,7 @@ import type { Interceptor, UnaryRequest } from "@connectrpc/connect";
 import { http } from "@holt/api";
 import { createBackoff, type RetryOptions } from "./backoff.ts";
 import { errorFrom, type HoltError } from "./errors.ts";
-import type { TokenSource } from "./tokens/token-source.ts";
+import { type TokenSource, tokenBefore } from "./tokens/token-source.ts";
 import { REQUEST_ID } from "./transport.ts";
 
 /** One attempt of a call. Contains no token and no message. */
@@ -23,7 +23,7 @@ export interface CallRecord {
 export function authorize(source: TokenSource): Interceptor {
   return (next) => async (request) => {
     if (!request.header.has("authorization")) {
-      const { token } = await source(request.signal);
+      const { token } = await tokenBefore(request.signal, source);
       request.header.set("authorization", `Bearer ${token}`);
     }
     return next(request);

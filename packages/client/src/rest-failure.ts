@@ -9,7 +9,7 @@ import {
   RetryInfoSchema,
 } from "@holt/api/gen/google/rpc/error_details_pb.ts";
 import { HoltError } from "./errors.ts";
-import { RefusedAnswer } from "./rest.ts";
+import { RefusedAnswer, UnreadableAnswer } from "./rest.ts";
 
 /** `google.rpc.Status`, or the error of OAuth endpoints. */
 interface ErrorBody {
@@ -52,6 +52,8 @@ export async function restFailureFrom(error: unknown, baseUrl: string): Promise<
   const { name, cause, message } = error as Error;
   if (name === "TimeoutError") return new HoltError(new ConnectError(`${baseUrl} did not answer in time`, Code.DeadlineExceeded), "");
   if (name === "AbortError") return new HoltError(new ConnectError("the call was ended", Code.Canceled), "");
+  if (error instanceof UnreadableAnswer)
+    return new HoltError(new ConnectError(`${baseUrl} did not answer with JSON: is it a Holt server?`, Code.Unknown), "");
   if (!(error instanceof TypeError)) throw error;
   const reason = cause instanceof Error ? cause.message || String((cause as { code?: string }).code) : message;
   return new HoltError(new ConnectError(`cannot reach ${baseUrl}: ${reason}`, Code.Unavailable, undefined, undefined, error), "");
@@ -89,9 +91,18 @@ function parseBody(body: string): ErrorBody {
 /** @param oauthError the code of an OAuth error, such as `slow_down`, which becomes the reason */
 function detailsOf(details: unknown, oauthError: unknown) {
   if (!Array.isArray(details)) return typeof oauthError === "string" ? [{ desc: ErrorInfoSchema, value: { reason: oauthError } }] : [];
-  return (details as JsonObject[]).flatMap(({ "@type": type, ...value }) => {
+  return (details as (JsonObject | null)[]).flatMap((detail) => {
+    const { "@type": type, ...value } = detail ?? {};
     const desc = DETAILS.get(String(type));
-    if (desc === undefined) return [];
-    return [{ desc, value: fromJson(desc, value, { ignoreUnknownFields: true }) as never }];
+    return desc === undefined ? [] : readDetail(desc, value);
   });
+}
+
+/** What is not a detail of this type is left out. */
+function readDetail(desc: DescMessage, value: JsonObject) {
+  try {
+    return [{ desc, value: fromJson(desc, value, { ignoreUnknownFields: true }) as never }];
+  } catch {
+    return [];
+  }
 }

@@ -3,14 +3,14 @@
  * starts at once.
  */
 import { createBackoff, type RetryOptions } from "./backoff.ts";
-import type { TokenSource } from "./tokens/token-source.ts";
+import { type TokenSource, tokenBefore } from "./tokens/token-source.ts";
 
 export interface RestOptions {
   /** URL of the server. */
   readonly baseUrl: string;
   /** Left out for calls that need no token. */
   readonly token?: TokenSource;
-  /** The deadline of each attempt; default 60 seconds. */
+  /** The deadline of each attempt, its token included; default 60 seconds. */
   readonly timeoutMs?: number;
   readonly retry?: RetryOptions;
   /** Called after each attempt. */
@@ -47,19 +47,19 @@ export interface RestRecord {
 }
 
 export interface Rest {
-  /** The answer as JSON; undefined if it has no body. Rejects with HoltError. */
+  /** The answer as JSON; undefined if it has no body. Rejects with HoltError, or with the error of the token source. */
   call(request: RestRequest): Promise<unknown>;
-  /** The answer as the server sends it, if it is not an error. Rejects with HoltError. */
+  /** The answer as the server sends it, if it is not an error. Rejects like `call`. */
   fetch(request: RestRequest): Promise<Response>;
 }
 
 /** Opens no connection before the first call. Only calls with the method GET or HEAD are repeated. */
 export function createRest(options: RestOptions): Rest {
   const backOff = createBackoff(options.retry);
-  async function send(request: RestRequest): Promise<Response> {
+  async function send<T>(request: RestRequest, read: (response: Response) => T | Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await sendOnce(options, request, attempt);
+        return await read(await sendOnce(options, request, attempt));
       } catch (error) {
         const { restFailureFrom } = await import("./rest-failure.ts");
         const failure = await restFailureFrom(error, options.baseUrl);
@@ -70,14 +70,22 @@ export function createRest(options: RestOptions): Rest {
     }
   }
   return {
-    fetch: send,
-    async call(request) {
-      const response = await send(request);
-      const text = await response.text();
-      return text === "" ? undefined : JSON.parse(text);
-    },
+    fetch: (request) => send(request, (response) => response),
+    call: (request) => send(request, readJson),
   };
 }
+
+async function readJson(response: Response): Promise<unknown> {
+  const text = await response.text();
+  try {
+    return text === "" ? undefined : JSON.parse(text);
+  } catch (cause) {
+    throw new UnreadableAnswer("the answer is not JSON", { cause });
+  }
+}
+
+/** A successful answer of something else than Holt, such as the sign-in page of a proxy. */
+export class UnreadableAnswer extends Error {}
 
 /** An answer that is an error, with the body read. */
 export class RefusedAnswer extends Error {
@@ -97,9 +105,9 @@ async function sendOnce(options: RestOptions, request: RestRequest, attempt: num
   const path = pathOf(request);
   const requestId = crypto.randomUUID();
   const headers: Record<string, string> = { "x-request-id": requestId, ...request.headers };
-  if (token !== undefined && headers.authorization === undefined)
-    headers.authorization = `Bearer ${(await token(request.signal ?? undefined)).token}`;
   const signal = signalOf(request, timeoutMs);
+  if (token !== undefined && headers.authorization === undefined)
+    headers.authorization = `Bearer ${(await (signal === null ? token() : tokenBefore(signal, token))).token}`;
   const body = bodyOf(request.body);
   if (typeof request.body === "object" && typeof body === "string") headers["content-type"] ??= "application/json";
   const begin = performance.now();

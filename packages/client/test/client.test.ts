@@ -140,6 +140,19 @@ test("a cached token is renewed before it expires, by one renewal for all caller
   assert.deepEqual(await texts(1), ["token 3"]);
 });
 
+test("a call ends at its deadline also while its token is renewed", async () => {
+  const token = cached(() => new Promise(() => {}));
+  const client = createClient({ baseUrl: "http://127.0.0.1:1", token, timeoutMs: 20 });
+  for (let i = 0; i < 2; i++) assert.equal((await refusal(client.iam.groups.getGroup({ uid: "u" }))).code, "DEADLINE_EXCEEDED");
+});
+
+test("a renewal that takes too long fails, and the next caller starts another", async () => {
+  const answers = [new Promise<Token>(() => {}), { token: "t", expiry: undefined }];
+  const source = cached(async () => answers.shift() ?? assert.fail("too many renewals"), { timeoutMs: 1 });
+  await assert.rejects(source(), { name: "TimeoutError" });
+  assert.equal((await source()).token, "t");
+});
+
 async function refusal(call: Promise<unknown>): Promise<HoltError> {
   const error = await call.then(
     () => assert.fail("the call was answered"),

@@ -1,6 +1,6 @@
 /** Calls over REST against a real server. */
 import assert from "node:assert/strict";
-import { createServer } from "node:http";
+import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { startWorld } from "../../server/test/harness/world.ts";
@@ -27,6 +27,58 @@ test("a REST call has the answer as JSON, and errors with everything that the se
     ["INVALID_ARGUMENT", "INVALID_ARGUMENT", ["name"]],
   );
   assert.match(error.requestId, /^[0-9a-f-]{36}$/);
+});
+
+/** A server that answers everything in one way. */
+async function serve(answer: RequestListener) {
+  const server = createServer(answer);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const close = () => new Promise((resolve) => server.close(resolve).closeAllConnections());
+  return { baseUrl: `http://127.0.0.1:${port}`, [Symbol.asyncDispose]: async () => void (await close()) };
+}
+
+const GET = { method: "GET", path: "/x" };
+const ONCE = { attempts: 1 };
+
+test("an answer that breaks off, takes too long or is not JSON rejects with a HoltError that says so", async () => {
+  await using broken = await serve((_request, response) => {
+    response.writeHead(200, { "content-length": "100" });
+    response.write("{", () => response.destroy());
+  });
+  await assert.rejects(createRest({ ...broken, retry: ONCE }).call(GET), {
+    name: "HoltError",
+    code: "UNAVAILABLE",
+    message: /cannot reach/,
+  });
+  await using endless = await serve((_request, response) => void response.writeHead(200, { "content-length": "100" }).write("{"));
+  const late = { name: "HoltError", code: "DEADLINE_EXCEEDED", message: /did not answer in time/ };
+  await assert.rejects(createRest({ ...endless, timeoutMs: 20 }).call(GET), late);
+  await using proxy = await serve((_request, response) => void response.end("<html>Sign in</html>"));
+  await assert.rejects(createRest(proxy).call(GET), { name: "HoltError", code: "UNKNOWN", message: /is it a Holt server\?/ });
+});
+
+test("details of an error that cannot be read are left out", async () => {
+  const readable = { "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "FULL" };
+  const wrong = { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "soon" };
+  await using server = await serve((_request, response) => {
+    response.writeHead(400).end(JSON.stringify({ code: 9, message: "full", details: [null, wrong, readable] }));
+  });
+  const expected = { name: "HoltError", code: "FAILED_PRECONDITION", reason: "FULL", retryDelayMs: undefined };
+  await assert.rejects(createRest(server).call(GET), expected);
+});
+
+test("a call is not repeated if the server asks for a pause of more than 30 seconds", async () => {
+  await using server = await serve((_request, response) => void response.writeHead(429, { "retry-after": "31" }).end());
+  const calls: RestRecord[] = [];
+  await assert.rejects(createRest({ ...server, onCall: (call) => calls.push(call) }).call(GET), { retryDelayMs: 31_000 });
+  assert.equal(calls.length, 1);
+});
+
+test("the deadline of a call ends its wait for a token, too", async () => {
+  await using server = await serve((_request, response) => void response.end("{}"));
+  const call = createRest({ ...server, token: () => new Promise(() => {}), timeoutMs: 20 }).call(GET);
+  await assert.rejects(call, { code: "DEADLINE_EXCEEDED" });
 });
 
 test("only GET is repeated, after the pause that the server asks for, and a redirect is not followed", async () => {

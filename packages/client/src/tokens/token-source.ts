@@ -31,18 +31,23 @@ function expiryOf(token: string): Date | undefined {
 export interface CacheOptions {
   /** A token is renewed when less than this is left of it; default 60 seconds. */
   readonly renewBeforeMs?: number;
+  /** How long a renewal may take; default 60 seconds. */
+  readonly timeoutMs?: number;
   readonly now?: () => Date;
 }
 
 /** Keeps the token until shortly before it expires. Calls at the same time share one renewal; a failed one is not kept. */
-export function cached(source: TokenSource, { renewBeforeMs = 60_000, now = () => new Date() }: CacheOptions = {}): TokenSource {
+export function cached(
+  source: TokenSource,
+  { renewBeforeMs = 60_000, timeoutMs = 60_000, now = () => new Date() }: CacheOptions = {},
+): TokenSource {
   let current: Promise<Token> | undefined;
   let expiresAt = 0;
-  return async () => {
+  return async (signal) => {
     if (current === undefined || now().getTime() > expiresAt - renewBeforeMs) {
       // Until the renewal ends, all callers wait for it. One caller's cancellation must not end it for the others.
       expiresAt = Number.POSITIVE_INFINITY;
-      const renewal = source();
+      const renewal = tokenBefore(AbortSignal.timeout(timeoutMs), source);
       current = renewal;
       renewal.then(
         ({ expiry }) => {
@@ -53,6 +58,19 @@ export function cached(source: TokenSource, { renewBeforeMs = 60_000, now = () =
         },
       );
     }
-    return current;
+    const renewed = current;
+    return signal === undefined ? renewed : tokenBefore(signal, () => renewed);
   };
+}
+
+/** Waits for a token until the signal is aborted, also if the source does not listen to it. Rejects with the reason of the signal. */
+export function tokenBefore(signal: AbortSignal, source: TokenSource): Promise<Token> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason);
+    if (signal.aborted) return stop();
+    signal.addEventListener("abort", stop, { once: true });
+    source(signal)
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener("abort", stop));
+  });
 }
