@@ -81,14 +81,20 @@ async function answerTo(request: RestRequest, { session }: Invocation): Promise<
 async function readAllPages(request: RestRequest, { session }: Invocation): Promise<unknown> {
   const { rest } = session();
   const first = (await rest.call(request)) as Record<string, unknown>;
-  const joined: Record<string, unknown> = { ...first };
-  let token = first.nextPageToken;
+  const { nextPageToken, ...joined } = first;
+  let token = nextPageToken;
   while (typeof token === "string" && token !== "") {
     const page = (await rest.call({ ...request, query: { ...request.query, page_token: token } })) as Record<string, unknown>;
-    for (const [name, value] of Object.entries(page))
-      if (Array.isArray(value)) joined[name] = [...((joined[name] as unknown[] | undefined) ?? []), ...value];
+    appendLists(joined, page);
     token = page.nextPageToken;
   }
-  delete joined.nextPageToken;
   return joined;
+}
+
+function appendLists(joined: Record<string, unknown>, page: Record<string, unknown>): void {
+  for (const [name, value] of Object.entries(page)) {
+    if (!Array.isArray(value)) continue;
+    joined[name] ??= [];
+    (joined[name] as unknown[]).push(...value);
+  }
 }

@@ -17,6 +17,8 @@ interface DeviceAuthorization {
 /** Needs no registration; the page shows it to the person. */
 const CLIENT_ID = "holt-cli";
 const SLOW_DOWN_SECONDS = 5;
+/** The server does not answer at the moment, but may soon. */
+const TRANSIENT = new Set(["UNAVAILABLE", "DEADLINE_EXCEEDED"]);
 
 export async function signInOnDevice(baseUrl: string, { signal }: SignInOptions): Promise<SignedIn> {
   const rest = createRest({ baseUrl });
@@ -36,8 +38,9 @@ async function poll(rest: Rest, { device_code, expires_in, interval }: DeviceAut
       const answer = await rest.call({ method: "POST", path: "/oauth/token", body: new URLSearchParams(grant), signal });
       return (answer as { id_token: string }).id_token;
     } catch (error) {
-      const { reason, message } = error as { reason?: string; message: string };
+      const { reason, code = "", message } = error as { reason?: string; code?: string; message: string };
       if (reason === "slow_down") pause += SLOW_DOWN_SECONDS;
+      else if (TRANSIENT.has(code)) pause *= 2;
       else if (reason !== "authorization_pending") throw new Failure(message, { status: exitStatus.signedOut, cause: error });
     }
   }
