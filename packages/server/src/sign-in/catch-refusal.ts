@@ -6,13 +6,16 @@ import { withError } from "./return-url.ts";
 
 export type Refused = { readonly kind: "return"; readonly url: string } | { readonly kind: "refused"; readonly refusal: SignInRefusal };
 
-/** @param currentGoal the goal as far as it is known when the error is thrown */
-export async function catchRefusal<T>(log: Log, currentGoal: () => Goal | undefined, work: () => Promise<T>): Promise<T | Refused> {
+/** @param work calls `knowGoal` once it knows the goal of the sign-in, so that errors reach the waiting program */
+export async function catchRefusal<T>(log: Log, work: (knowGoal: (goal: Goal | undefined) => void) => Promise<T>): Promise<T | Refused> {
+  const known: { goal?: Goal | undefined } = {};
   try {
-    return await work();
+    return await work((goal) => {
+      known.goal = goal;
+    });
   } catch (error) {
     const refusal = refusalFrom(error, log);
-    const goal = currentGoal();
+    const { goal } = known;
     log.info({ status: refusal.status, goal: goal?.kind }, "a sign-in was refused");
     return goal?.kind === "program" ? { kind: "return", url: withError(goal.returnUrl, refusal) } : { kind: "refused", refusal };
   }

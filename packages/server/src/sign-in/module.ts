@@ -3,15 +3,13 @@ import type { Platform, Served } from "../api/module.ts";
 import { compileProxyAddresses } from "../http/proxy-addresses.ts";
 import type { Iam } from "../iam/iam.ts";
 import { createAccountOffer } from "./accounts/account-form.ts";
-import { createAccountPages } from "./accounts/account-page.ts";
-import type { AccountParts } from "./accounts/account-parts.ts";
-import { type AccountSignIn, createAccountSignIn } from "./accounts/account-sign-in.ts";
+import { createAccountSignIn } from "./accounts/account-sign-in.ts";
 import { createAccountSteps } from "./accounts/account-step.ts";
-import { createSetUp } from "./accounts/set-up.ts";
 import { createConsoleSessions } from "./console-sessions.ts";
 import { createDeviceGrant } from "./device-grant.ts";
 import { createSignInHandler } from "./http/sign-in-handler.ts";
 import { PENDING_MS } from "./pending.ts";
+import { createPendingSteps } from "./pending-steps.ts";
 import { createProviders } from "./providers.ts";
 import { createSignIn } from "./sign-in.ts";
 import { createStartLimit } from "./start-limit.ts";
@@ -40,15 +38,16 @@ export function startSignIn(platform: Platform, iam: Iam, settings: SignInSettin
   const upstreams = createUpstreams({ ...parts, redirectUri: `${baseUrl}/oauth/callback` });
   const isProxy = compileProxyAddresses(settings.trustedProxies);
   const limit = createStartLimit({ clock, isProxy, maxStarts: MAX_SIGN_INS, windowMs: PENDING_MS });
-  const steps = createAccountSteps(parts);
+  const pending = createPendingSteps(parts);
+  const steps = createAccountSteps(pending);
   const { localAccounts } = iam;
   const offerAccounts = localAccounts && createAccountOffer({ store, localAccounts, steps, limit });
-  const signIn = createSignIn({ ...parts, providers, upstreams, limit, offerAccounts });
+  const signIn = createSignIn({ ...parts, providers, upstreams, limit, pending, accountSteps: steps, offerAccounts });
   const deviceGrant = createDeviceGrant({ ...parts, limit });
   const consoleSessions = createConsoleSessions({ ...parts, bootstrapOwner, baseUrl });
   const guesses = createStartLimit({ clock, isProxy, maxStarts: MAX_GUESSES, windowMs: GUESSES_MS });
   const accounts =
-    localAccounts && offerAccounts && startAccounts({ ...parts, baseUrl, limit, steps, localAccounts, signIn, offerAccounts });
+    localAccounts && offerAccounts && createAccountSignIn({ ...parts, baseUrl, limit, steps, localAccounts, signIn, offerAccounts });
   const serve = createSignInHandler({
     ...{ frame, signIn, deviceGrant, consoleSessions, clock, guesses, store, memory, log, baseUrl },
     secrets: iam.secrets,
@@ -56,9 +55,4 @@ export function startSignIn(platform: Platform, iam: Iam, settings: SignInSettin
     confirmation: { ...parts, baseUrl },
   });
   return { mounts: [{ paths: ["/oauth", "/oauth/*", "/orgcheck"], serve }] };
-}
-
-function startAccounts(parts: AccountParts): AccountSignIn {
-  const setUps = createSetUp(parts);
-  return createAccountSignIn(parts, setUps, createAccountPages(parts, setUps));
 }

@@ -13,6 +13,13 @@ export class SignInRefusal extends Error {
   }
 }
 
+export const LOST_SIGN_IN =
+  "This browser did not begin this sign-in, or the sign-in took too long or is already finished. " +
+  "Start again from where you began, in this same browser, and allow cookies of this site.";
+
+export const LOST_STEP =
+  "This page is too old, was used already, or was opened in another browser. Start again from where you began, and allow cookies of this site.";
+
 /** The person cannot resolve a conflict between transactions, so the page says only that something went wrong. */
 const STATUS_OVERRIDES: StatusOverrides = { [Code.ABORTED]: 500 };
 

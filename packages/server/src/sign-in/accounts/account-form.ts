@@ -2,8 +2,8 @@
 import type { Store } from "../../db/store.ts";
 import { hasAccounts } from "../../iam/accounts/account-record.ts";
 import type { LocalAccounts } from "../../iam/accounts/local-accounts.ts";
+import type { BeginningBrowser } from "../browser.ts";
 import { randomSecret } from "../pending.ts";
-import type { Beginner } from "../sign-in.ts";
 import type { StartLimit } from "../start-limit.ts";
 import type { AccountSteps, Continuation } from "./account-step.ts";
 
@@ -20,7 +20,7 @@ export interface AccountForm {
 }
 
 /** @returns undefined if there is nothing to offer: no account exists, and the person has no invite */
-export type OfferAccounts = (then: Continuation, by: Beginner, problem?: string) => Promise<AccountForm | undefined>;
+export type OfferAccounts = (then: Continuation, by: BeginningBrowser, problem?: string) => Promise<AccountForm | undefined>;
 
 export interface AccountFormOptions {
   readonly store: Store;

@@ -1,12 +1,9 @@
 /** The steps on the pages of local accounts, as they are stored between two requests. */
-import type { Store } from "../../db/store.ts";
 import type { AccountDraft, CredentialKind } from "../../iam/accounts/account-record.ts";
 import type { Recovery } from "../../iam/accounts/local-accounts.ts";
 import type { OrganizationPage } from "../../iam/policy/organization-page.ts";
-import type { Secrets } from "../../iam/secrets/secrets.ts";
-import type { Clock } from "../../lib/clock.ts";
-import { insertPending, randomSecret, takePending } from "../pending.ts";
 import type { PendingAccount } from "../pending-account.ts";
+import type { PendingSteps } from "../pending-steps.ts";
 import type { SignInRequest } from "../request.ts";
 
 /** Step after the account's pages: a sign-in, or the account page. */
@@ -77,25 +74,11 @@ export interface AccountSteps {
   ): Promise<Extract<AccountStep, { kind: K }> | undefined>;
 }
 
-export function createAccountSteps({
-  store,
-  clock,
-  secrets,
-}: {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly secrets: Secrets;
-}): AccountSteps {
+export function createAccountSteps(pending: PendingSteps): AccountSteps {
   return {
-    async store(content, browser) {
-      const handle = randomSecret();
-      await store.transaction((db) => insertPending(db, { handle, browser, stage: "account", content }, clock.now(), secrets));
-      return handle;
-    },
+    store: (content, browser) => pending.store({ browser, stage: "account", content }),
     async take<K extends AccountStep["kind"]>(kind: K, handle: string, browser: string | undefined) {
-      if (handle === "" || browser === undefined) return undefined;
-      const key = { handle, browser, stage: "account" } as const;
-      const step = await store.transaction((db) => takePending<AccountStep>(db, key, clock.now(), secrets));
+      const step = await pending.take<AccountStep>("account", handle, browser);
       return step?.kind === kind ? (step as Extract<AccountStep, { kind: K }>) : undefined;
     },
   };

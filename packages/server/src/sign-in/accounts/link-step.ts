@@ -4,15 +4,27 @@ import { linkAccount } from "../../iam/accounts/link-account.ts";
 import type { Membership, PersonAccount } from "../../iam/identities/person-account.ts";
 import { restoreAccount } from "../pending-account.ts";
 import { SignInRefusal } from "../refusal.ts";
+import { type AccountPage, showAccountPage } from "./account-page.ts";
 import type { AccountParts } from "./account-parts.ts";
 import type { AccountStep } from "./account-step.ts";
 
 type LinkStep = Extract<AccountStep, { kind: "link" }>;
 
 const CHANGED = "Your account has changed in the meantime. Open its page again.";
+const DECLINED = "Nothing was linked.";
+const LINKED = "Your account is linked. You can now sign in through your organization, too.";
 
-/** @returns the person at the provider. @throws SignInRefusal, HoltError */
-export async function linkSignedInPerson(
+/** @throws SignInRefusal, HoltError */
+export async function takeLinkAnswer(step: LinkStep, isYes: boolean, browser: string, parts: AccountParts): Promise<AccountPage> {
+  const { identityUid } = step.account;
+  if (!isYes) return showAccountPage(identityUid, browser, { notice: DECLINED }, parts);
+  const person = await linkSignedInPerson(step, parts);
+  parts.log.info({ identity: identityUid, provider: person.member.provider.uid }, "an account was linked");
+  return showAccountPage(identityUid, browser, { notice: LINKED }, parts);
+}
+
+/** @returns the person at the provider */
+async function linkSignedInPerson(
   { account: { identityUid, version }, person: pending }: LinkStep,
   parts: AccountParts,
 ): Promise<PersonAccount & { readonly member: Membership }> {

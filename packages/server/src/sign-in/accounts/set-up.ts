@@ -1,203 +1,99 @@
-/** Sets up ways to sign in: for a new account, for one that is recovered, and for one whose page is open. */
-import type { WriteDb } from "../../db/store.ts";
-import { networkOf } from "../../http/remote-network.ts";
-import { type AccountEvent, appendAccountEvent } from "../../iam/accounts/account-events.ts";
-import { mailOthersWithAddress, NOTICES } from "../../iam/accounts/account-notices.ts";
-import { findAccount, type LocalAccount, lockAccount, personFromDraft } from "../../iam/accounts/account-record.ts";
-import { type NewCredential, setCredential } from "../../iam/accounts/credentials.ts";
-import { mailConfirmation } from "../../iam/accounts/email-confirmation.ts";
-import { passkeysOf } from "../../iam/accounts/passkeys.ts";
-import { passwordFault } from "../../iam/accounts/password-rules.ts";
-import { findTotpStep, newTotpSecret, totpUri } from "../../iam/accounts/totp.ts";
-import { rootOf } from "../../lib/uid.ts";
-import { randomSecret } from "../pending.ts";
+/** Sets up ways to sign in, step by step: for a new account, and for one that is recovered. */
+import { accountVersion } from "../../iam/accounts/account-record.ts";
+import type { NewCredential } from "../../iam/accounts/credentials.ts";
+import { NeedsPassword } from "../../iam/accounts/local-accounts.ts";
+import { sha256Hex } from "../../lib/sha256.ts";
+import type { BeginningBrowser } from "../browser.ts";
 import { SignInRefusal } from "../refusal.ts";
-import { appendRegistrationEvent } from "../registered-event.ts";
-import { passkeyName, personFault, type SetUpFields } from "./account-form-fields.ts";
+import type { SignInRequest } from "../request.ts";
+import type { SetUpFields } from "./account-form-fields.ts";
+import { TO_ACCOUNT_PAGE } from "./account-page.ts";
 import type { AccountParts } from "./account-parts.ts";
-import type { AccountStep, ChosenPassword, Continuation, OpenAccount, SetUpTarget } from "./account-step.ts";
+import type { AccountBrowser, AccountResult } from "./account-result.ts";
+import type { AccountStep, Continuation, SetUpTarget } from "./account-step.ts";
+import { proveApp, readChoice } from "./choose-credential.ts";
+import { continueSignIn, WRONG_PASSWORD } from "./own-sign-in.ts";
+import { showApp, showSetUp } from "./set-up-page.ts";
+import { newAccountTarget, recoveryTarget } from "./set-up-target.ts";
+import { storeCredential } from "./store-credential.ts";
 
 type Step<K extends AccountStep["kind"]> = Extract<AccountStep, { kind: K }>;
 
-export interface SetUpPage {
-  readonly kind: "set-up";
-  readonly handle: string;
-  readonly target: SetUpTarget;
-  /** Options for a new passkey; undefined if browsers offer none here. */
-  readonly passkeyOptions: object | undefined;
-  /** The address of the account that cannot be changed here; empty if the person writes one. */
-  readonly email: string;
-  readonly needsCode: boolean;
-  readonly problem: string | undefined;
+/** An account's browser that has shown its cookie. */
+type KnownBrowser = AccountBrowser & { readonly browser: string };
+
+const WRONG_LINK = "This link does not exist, was used already, or has expired. Ask for a new one.";
+const WRONG_CODE = "This is not one of your recovery codes, or it was used already.";
+const WRONG_APP_CODE = "This is not the code that the app shows now. Try the next one.";
+const NEEDS_PASSWORD =
+  "Your account has a password. Sign in with your email address and password, and use the recovery code as the code there.";
+
+/** @throws SignInRefusal, HoltError */
+export async function beginNewAccount(
+  request: SignInRequest,
+  query: string,
+  by: BeginningBrowser,
+  parts: AccountParts,
+): Promise<AccountResult> {
+  const target = await newAccountTarget(parts.store.reader, request.invite, parts.clock.now());
+  return beginSetUp(target, { request, query }, by, parts);
 }
 
-export interface AppPage {
-  readonly kind: "app";
-  readonly handle: string;
-  /** The content of the QR code. */
-  readonly uri: string;
-  readonly secret: string;
-  readonly problem: string | undefined;
+/** @throws SignInRefusal, HoltError */
+export async function beginRecoveryByLink(token: string, by: BeginningBrowser, parts: AccountParts): Promise<AccountResult> {
+  const target = await recoveryTarget(parts.store.reader, sha256Hex(token), parts.clock.now());
+  if (target === undefined) throw new SignInRefusal(404, WRONG_LINK);
+  return beginSetUp(target, TO_ACCOUNT_PAGE, by, parts);
 }
 
-export type Chosen =
-  | { readonly kind: "problem"; readonly problem: string }
-  | { readonly kind: "credential"; readonly target: SetUpTarget; readonly credential: NewCredential }
-  /** The person has to prove an authenticator app. */
-  | { readonly kind: "app"; readonly target: SetUpTarget; readonly password: ChosenPassword; readonly secret: string };
-
-/** Proof of the person who uses a way to sign in that was set up. */
-export interface SetUpProof {
-  readonly code: string;
-  readonly remoteAddress: string | undefined;
+/** @throws SignInRefusal, HoltError */
+export async function beginRecoveryByCode(code: string, by: BeginningBrowser, parts: AccountParts): Promise<AccountResult> {
+  try {
+    const recovery = await parts.localAccounts.startRecovery(code, by.remoteAddress);
+    if (recovery === undefined) return { kind: "recover", problem: WRONG_CODE };
+    return await beginSetUp({ kind: "recover", recovery }, TO_ACCOUNT_PAGE, by, parts);
+  } catch (error) {
+    if (error instanceof NeedsPassword) return { kind: "recover", problem: NEEDS_PASSWORD };
+    throw error;
+  }
 }
 
-export interface Given {
-  readonly identityUid: string;
-  /** New recovery codes; undefined if the old ones stay. */
-  readonly codes: readonly string[] | undefined;
+/** Takes the choice of the set-up page. @throws SignInRefusal, HoltError */
+export async function takeChoice(step: Step<"set-up">, fields: SetUpFields, by: KnownBrowser, parts: AccountParts): Promise<AccountResult> {
+  const { browser } = by;
+  const choice = await readChoice(step, fields, by.remoteAddress, parts);
+  if (choice.kind === "problem") return showSetUp(step.target, step, { browser, problem: choice.problem }, parts);
+  if (choice.kind === "app") return showApp({ ...step, ...choice }, { browser }, parts);
+  return completeSetUp({ ...step, target: choice.target }, { credential: choice.credential, code: fields.code }, by, parts);
 }
 
-export interface SetUp {
-  /** Asks for a passkey or a password. */
-  ask(target: SetUpTarget, then: Continuation, browser: string, problem?: string): Promise<SetUpPage>;
-  /** @throws RESOURCE_EXHAUSTED */
-  read(step: Pick<Step<"set-up">, "target" | "challenge">, fields: SetUpFields, remoteAddress: string | undefined): Promise<Chosen>;
-  askForApp(step: Omit<Step<"app">, "kind">, browser: string, problem?: string): Promise<AppPage>;
-  /** @returns undefined for a wrong code */
-  proveApp(step: Step<"app">, code: string): NewCredential | undefined;
-  /**
-   * Stores the way to sign in.
-   * @returns undefined for a wrong code of a recovery
-   * @throws SignInRefusal, HoltError
-   */
-  give(target: SetUpTarget, credential: NewCredential, proof: SetUpProof): Promise<Given | undefined>;
+/** Takes the first code of the authenticator app. @throws SignInRefusal, HoltError */
+export async function takeAppCode(step: Step<"app">, code: string, by: KnownBrowser, parts: AccountParts): Promise<AccountResult> {
+  const credential = proveApp(step, code, parts);
+  if (credential === undefined) return showApp(step, { browser: by.browser, problem: WRONG_APP_CODE }, parts);
+  return completeSetUp(step, { credential, code: step.password.code }, by, parts);
 }
 
-const NO_PASSKEY = "The browser did not make a passkey for this server. Try again, or choose a password.";
-const CHANGED = "Your account has changed in the meantime. Open its page again.";
-const LOST_LINK = "This link was used already. Ask for a new one.";
-
-function ownChange(credential: NewCredential): Pick<AccountEvent, "name" | "notice"> {
-  if (credential.kind === "passkey") return { name: "passkey_added", notice: NOTICES.passkeyAdded };
-  const notice = credential.password.totp === undefined ? NOTICES.passwordChanged : NOTICES.passwordAdded;
-  return { name: "password_changed", notice };
+function beginSetUp(target: SetUpTarget, then: Continuation, by: BeginningBrowser, parts: AccountParts): Promise<AccountResult> {
+  parts.limit.take(by.remoteAddress);
+  return showSetUp(target, then, { browser: by.browser }, parts);
 }
 
-export function createSetUp(parts: AccountParts): SetUp {
-  const { store, clock, secrets, names, steps, localAccounts, registrations, baseUrl } = parts;
-  const { webauthn, passwords } = localAccounts;
-
-  async function accountOf(target: SetUpTarget): Promise<LocalAccount | undefined> {
-    if (target.kind === "new") return undefined;
-    return findAccount(store.reader, target.kind === "own" ? target.account.identityUid : target.recovery.identityUid);
-  }
-
-  async function readPasskey(challenge: string, credential: string): Promise<NewCredential | undefined> {
-    const passkey = await webauthn.verifyCreation(credential, challenge, passkeyName("", clock.now()));
-    return passkey && { kind: "passkey", passkey };
-  }
-
-  /** Recovery and the account's own page keep an authenticator app that the account has. */
-  function needsApp(target: SetUpTarget, account: LocalAccount | undefined): boolean {
-    return (account?.totp_secret ?? null) === null || (target.kind === "recover" && target.recovery.resetsSecondFactor);
-  }
-
-  async function createAccount(target: Extract<SetUpTarget, { kind: "new" }>, credential: NewCredential): Promise<Given> {
-    const now = clock.now();
-    const { draft, invite: code } = target;
-    const account = personFromDraft(draft, baseUrl, credential.kind);
-    const { identityUid } = account;
-    const codes = await store.transaction(async (db) => {
-      const { groupUid } = await registrations.recordRegister(db, { identityUid, account, code, now });
-      await appendRegistrationEvent(db, { account, groupUid, now }, names);
-      const inserted = await localAccounts.insert(db, identityUid, draft, credential);
-      const { email, name } = draft;
-      if (credential.kind === "password") await mailOthersWithAddress(db, { identityUid, email, now }, parts);
-      if (email !== "") await mailConfirmation(db, { identityUid, email, name, organization: rootOf(groupUid), now }, parts);
-      return inserted;
-    });
-    return { identityUid, codes };
-  }
-
-  async function giveOwn(db: WriteDb, { identityUid, version }: OpenAccount, credential: NewCredential): Promise<Given> {
-    const now = clock.now();
-    const account = await lockAccount(db, identityUid);
-    if (account.update_time !== version || account.disabled_time !== null) throw new SignInRefusal(409, CHANGED);
-    await setCredential(db, { identityUid, credential, now }, secrets);
-    if (credential.kind === "password" && account.email_key === null)
-      await mailOthersWithAddress(db, { identityUid, email: credential.password.email, now }, parts);
-    await appendAccountEvent(db, { ...ownChange(credential), identityUid, now }, parts);
-    return { identityUid, codes: undefined };
-  }
-
-  return {
-    async ask(target, { request, query }, browser, problem) {
-      const challenge = randomSecret();
-      const account = await accountOf(target);
-      const handle = await steps.store({ kind: "set-up", target, request, query, challenge }, browser);
-      const email = target.kind === "new" ? target.draft.email : (account?.email ?? "");
-      const userHandle = target.kind === "new" ? target.draft.userHandle : (account?.user_handle ?? "");
-      const owner = { userHandle, label: email || account?.name || "Holt" };
-      const existing = account === undefined ? [] : await passkeysOf(store.reader, account.identity_uid);
-      // A recovery replaces the passkeys, so an authenticator that has one may make another.
-      const passkeyOptions = webauthn.creationOptions(owner, challenge, target.kind === "recover" ? [] : existing);
-      const needsCode = target.kind === "recover" && account !== undefined && localAccounts.needsCode(target.recovery, account);
-      return {
-        kind: "set-up",
-        handle,
-        target,
-        passkeyOptions: webauthn.isPossible ? passkeyOptions : undefined,
-        email,
-        needsCode,
-        problem,
-      };
-    },
-
-    async read({ target: asked, challenge }, fields, remoteAddress) {
-      const isPasskey = fields.credential !== "";
-      const account = await accountOf(asked);
-      const known = asked.kind === "new" ? asked.draft.email : (account?.email ?? "");
-      const person = { name: fields.name || (account?.name ?? ""), email: known || fields.email };
-      const fault = personFault(person, !isPasskey);
-      if (fault !== undefined) return { kind: "problem", problem: fault };
-      const { email, name } = { ...person, name: person.name || person.email };
-      const target = asked.kind === "new" ? { ...asked, draft: { ...asked.draft, email, name } } : asked;
-      if (isPasskey) {
-        const credential = await readPasskey(challenge, fields.credential);
-        return credential === undefined ? { kind: "problem", problem: NO_PASSKEY } : { kind: "credential", target, credential };
-      }
-      const organizations = target.kind === "new" ? [target.groupName] : [];
-      const weakness = await passwordFault(fields.password, { email, name, organizations });
-      if (weakness !== undefined) return { kind: "problem", problem: weakness };
-      const password = { email, name, hash: await passwords.hash(fields.password, networkOf(remoteAddress)), code: fields.code };
-      if (needsApp(target, account)) return { kind: "app", target, password, secret: newTotpSecret() };
-      return { kind: "credential", target, credential: { kind: "password", password: { ...password, totp: undefined } } };
-    },
-
-    async askForApp({ target, request, query, password, secret }, browser, problem) {
-      const handle = await steps.store({ kind: "app", target, request, query, password, secret }, browser);
-      return { kind: "app", handle, uri: totpUri(secret, password.email, new URL(baseUrl).host), secret, problem };
-    },
-
-    proveApp({ password: { email, hash }, secret }, code) {
-      const step = findTotpStep(secret, code, clock.now());
-      return step === undefined ? undefined : { kind: "password", password: { email, hash, totp: { secret, step } } };
-    },
-
-    async give(target, credential, { code, remoteAddress }) {
-      if (target.kind === "new") return createAccount(target, credential);
-      if (target.kind === "own") return store.transaction((db) => giveOwn(db, target.account, credential));
-      const { recovery } = target;
-      const codes = await localAccounts.recover({ recovery, credential, code, remoteAddress });
-      if (codes !== undefined) return { identityUid: recovery.identityUid, codes };
-      if (recovery.by === "link" && !(await isUsable(recovery.tokenHash))) throw new SignInRefusal(404, LOST_LINK);
-      return undefined;
-    },
-  };
-
-  async function isUsable(tokenHash: string): Promise<boolean> {
-    const query = store.reader.selectFrom("recovery_link").select("token_hash").where("token_hash", "=", tokenHash);
-    return (await query.executeTakeFirst()) !== undefined;
-  }
+async function completeSetUp(
+  step: Continuation & { readonly target: SetUpTarget },
+  { credential, code }: { readonly credential: NewCredential; readonly code: string },
+  by: KnownBrowser,
+  parts: AccountParts,
+): Promise<AccountResult> {
+  const { target, request, query } = step;
+  const { remoteAddress, browser } = by;
+  const stored = await storeCredential(target, credential, { code, remoteAddress }, parts);
+  if (stored === undefined) return showSetUp(target, step, { browser, problem: WRONG_PASSWORD }, parts);
+  const { identityUid, codes } = stored;
+  parts.log.info({ identity: identityUid, target: target.kind, credential: credential.kind }, "a way to sign in was set up");
+  // The invite is redeemed.
+  const then = { request: request && { ...request, invite: "" }, query };
+  const person = { identityUid, version: await accountVersion(parts.store.reader, identityUid), credential: credential.kind };
+  if (codes === undefined) return continueSignIn(person, then, by, parts);
+  return { kind: "codes", handle: await parts.steps.store({ kind: "continue", ...then, ...person }, browser), codes };
 }

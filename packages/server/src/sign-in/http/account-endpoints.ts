@@ -1,8 +1,10 @@
 /** The endpoints below `/oauth/account`, which browsers visit. */
 
 import { readSetUpFields } from "../accounts/account-form-fields.ts";
-import type { AccountBrowser, AccountResult, AccountSignIn, PasswordFields } from "../accounts/account-sign-in.ts";
-import type { SignInResult } from "../sign-in.ts";
+import type { AccountBrowser, AccountResult } from "../accounts/account-result.ts";
+import type { AccountSignIn } from "../accounts/account-sign-in.ts";
+import type { PasswordFields } from "../accounts/own-sign-in.ts";
+import type { SignInResult } from "../sign-in-result.ts";
 import { accountPage, accountSignInPage, appPage, codesPage, recoverPage, setUpPage } from "./account-pages.ts";
 import type { BrowserAnswers, OutcomeContext } from "./browser-answers.ts";
 import { newBrowser } from "./cookie.ts";

@@ -3,9 +3,9 @@ import { encodeQR } from "qr";
 import { isRefused } from "../../iam/accounts/passkeys.ts";
 import type { AccountForm } from "../accounts/account-form.ts";
 import type { AccountPage } from "../accounts/account-page.ts";
-import type { AccountResult } from "../accounts/account-sign-in.ts";
+import type { AccountResult } from "../accounts/account-result.ts";
 import type { SetUpTarget } from "../accounts/account-step.ts";
-import type { AppPage, SetUpPage } from "../accounts/set-up.ts";
+import type { AppPage, SetUpPage } from "../accounts/set-up-page.ts";
 import { type Html, html } from "./html.ts";
 import { alert, ONWARD, type Page, type PageParts, page } from "./page.ts";
 

@@ -1,7 +1,7 @@
 /** Answers browsers with the outcome of a step: a redirect or a page, and the cookies of sign-in. */
 import { type HttpResponse, send } from "../../http/http-exchange.ts";
 import type { Secrets } from "../../iam/secrets/secrets.ts";
-import type { SignInResult } from "../sign-in.ts";
+import type { SignInResult } from "../sign-in-result.ts";
 import { type Cookie, createBrowserCookie, createProgramsCookie, type ProgramsCookie } from "./cookie.ts";
 import type { Page } from "./page.ts";
 import {

@@ -4,7 +4,7 @@ import type { OrganizationPage } from "../../iam/policy/organization-page.ts";
 import type { AccountForm } from "../accounts/account-form.ts";
 import type { ProviderChoice } from "../providers.ts";
 import type { SignInRequest } from "../request.ts";
-import type { OfferedMemberships, Question } from "../sign-in.ts";
+import type { OfferedMemberships, Question } from "../sign-in-result.ts";
 import { accountForms, PASSKEY_HEAD } from "./account-pages.ts";
 import { type Html, html } from "./html.ts";
 import { alert, ONWARD, type Page, page } from "./page.ts";
