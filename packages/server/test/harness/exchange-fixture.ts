@@ -12,15 +12,12 @@ import { createRegistrations } from "../../src/iam/joining/register.ts";
 import { createAccessTokens } from "../../src/iam/tokens/access-token.ts";
 import { createAudienceList } from "../../src/iam/tokens/audience.ts";
 import { createAwsProofs } from "../../src/iam/tokens/aws-proof.ts";
-import {
-  createTokenExchange,
-  type ExchangedTokens,
-  type ExchangeRequest,
-  type RefreshRequest,
-} from "../../src/iam/tokens/exchange-token.ts";
+import type { ExchangeRequest, RefreshRequest } from "../../src/iam/tokens/exchange-request.ts";
+import { createTokenExchange } from "../../src/iam/tokens/exchange-token.ts";
 import { createJwksCache } from "../../src/iam/tokens/jwks.ts";
 import { createLogins } from "../../src/iam/tokens/login.ts";
 import { createLoginTokens } from "../../src/iam/tokens/login-token.ts";
+import type { ExchangedTokens } from "../../src/iam/tokens/record-exchange.ts";
 import { createSigningKeys } from "../../src/iam/tokens/signing-keys.ts";
 import { createWaitLimit } from "../../src/iam/tokens/wait-limit.ts";
 import { createWorkloadLogins, type WorkloadLoginsOptions } from "../../src/iam/tokens/workload-login.ts";

@@ -12,7 +12,9 @@ import { bearerToken } from "../../api/call/authenticate.ts";
 import type { Call } from "../../api/call/call.ts";
 import { implement } from "../../api/call/implement.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
-import type { IssuedToken, PreparedExchange, TokenExchange } from "../tokens/exchange-token.ts";
+import type { TokenExchange } from "../tokens/exchange-token.ts";
+import type { IssuedToken } from "../tokens/issue-token.ts";
+import type { PreparedExchange } from "../tokens/record-exchange.ts";
 
 export function securityTokenService({ exchange }: { readonly exchange: TokenExchange }) {
   return implement(SecurityTokenService, {

@@ -8,7 +8,7 @@ import { isRecord } from "../../lib/is-record.ts";
 import { sha256Hex } from "../../lib/sha256.ts";
 import type { AccessTokens } from "./access-token.ts";
 import { assertSignedByUs } from "./access-token.ts";
-import type { IssuedToken } from "./exchange-token.ts";
+import type { IssuedToken } from "./issue-token.ts";
 import { audiencesOf, claimOf, invalidToken, type ParsedJwt, stringClaim } from "./jwt.ts";
 import type { Login } from "./login.ts";
 import { NOT_NARROWED } from "./narrowing.ts";

@@ -3,7 +3,7 @@
  * session in a cookie that only these endpoints get.
  */
 import { type HttpRequest, type HttpResponse, send } from "../../http/http-exchange.ts";
-import type { IssuedToken } from "../../iam/tokens/exchange-token.ts";
+import type { IssuedToken } from "../../iam/tokens/issue-token.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import type { BegunSession, ConsoleSessions } from "../console-sessions.ts";
