@@ -7,23 +7,19 @@ import type { AuthContext, ProviderSession } from "../../access/principal.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { unauthenticated } from "../../lib/errors.ts";
 import { isInRoot } from "../../lib/uid.ts";
-import type { Grants } from "../grants/grants.ts";
 import { findIdentityProvider } from "../identities/identity-provider-record.ts";
 import { findIdentity } from "../identities/identity-record.ts";
 import type { UserLogins } from "../identities/user-login.ts";
-import { assertSatisfiesPolicy } from "../policy/sign-in-policy.ts";
-import type { AccessTokens } from "./access-token.ts";
-import { type AudienceList, createAudienceList } from "./audience.ts";
-import { assertAwsCallerMatches } from "./aws-match.ts";
-import { AWS_STS_URL, type AwsProofs } from "./aws-proof.ts";
-import { claimMismatch } from "./claim-match.ts";
-import { type ParsedJwt, parseJwt } from "./jwt.ts";
+import type { AudienceList } from "./audience.ts";
+import { loginWithAwsProof } from "./aws-login.ts";
+import type { AwsProofs } from "./aws-proof.ts";
+import { parseJwt } from "./jwt.ts";
 import type { LoginTokens } from "./login-token.ts";
-import { type Narrowing, NOT_NARROWED } from "./narrowing.ts";
+import type { Narrowing } from "./narrowing.ts";
+import { assumeIdentity, loginWithOwnToken, type OwnTokenParts } from "./own-token-login.ts";
 import type { RefreshGrant } from "./refresh-token.ts";
 import type { SpendableToken } from "./spent-login-token.ts";
-import { type Profile, profileFromActor, profileFromPrincipal } from "./subject.ts";
-import type { WorkloadLogins } from "./workload-login.ts";
+import type { Profile } from "./subject.ts";
 
 export interface Login {
   readonly identityUid: string;
@@ -61,15 +57,10 @@ export interface LoginTarget {
   readonly identityProvider: string;
 }
 
-export interface LoginsOptions {
-  readonly accessTokens: AccessTokens;
+export interface LoginsParts extends OwnTokenParts {
   readonly loginTokens: LoginTokens;
-  readonly grants: Grants;
   readonly users: UserLogins;
-  readonly workloads: WorkloadLogins;
   readonly awsProofs: AwsProofs;
-  /** Audiences that Holt issues tokens for. Its own tokens with any of them can be exchanged. */
-  readonly issuable: AudienceList;
   /** Whether people with accounts of this server's own may sign in. */
   readonly hasLocalAccounts: boolean;
 }
@@ -88,111 +79,61 @@ export interface Logins {
   resume(identityUid: string, grant: RefreshGrant, db: ReadDb): Promise<Login>;
 }
 
+export function createLogins(parts: LoginsParts): Logins {
+  return {
+    decide: (proof, wanted, now, db) => decide(proof, wanted, { now, db }, parts),
+    assume: (login, identityUid, db) => assumeIdentity(login, identityUid, db, parts),
+    resume: (identityUid, grant, db) => resume(identityUid, grant, db, parts),
+  };
+}
+
+async function decide(
+  proof: string,
+  { identity: identityUid, identityProvider }: LoginTarget,
+  { now, db }: { readonly now: Date; readonly db: ReadDb },
+  parts: LoginsParts,
+): Promise<Login> {
+  const { accessTokens, loginTokens, users, workloads, awsProofs } = parts;
+  const { issuer } = accessTokens;
+  // A JWT has two dots, an AWS proof none.
+  if (!proof.includes(".")) return loginWithAwsProof({ proof, identityUid }, now, db, { awsProofs, issuer });
+  const token = parseJwt(proof);
+  if (token.issuer === issuer && loginTokens.isLoginToken(token))
+    return assumeIdentity(await loginTokens.verify(token, now), identityUid, db, parts);
+  if (token.issuer === issuer) return loginWithOwnToken(token, identityUid, db, parts);
+  if (identityUid === "") return users.login(token, identityProvider, now, db);
+  if (isInRoot(identityUid)) return users.loginAs(token, { identityUid, providerUid: identityProvider }, now, db);
+  return workloads.login(token, await findIdentity(db, identityUid), now);
+}
+
+async function resume(
+  identityUid: string,
+  { profile, narrowing, provider, loginSession, auth = defaultAuth(loginSession) }: RefreshGrant,
+  db: ReadDb,
+  parts: LoginsParts,
+): Promise<Login> {
+  const { iss = "", sub } = profile.actor;
+  // This server itself has signed in the bootstrap owner, by a link.
+  const isOwn = provider === undefined && iss === parts.accessTokens.issuer && sub === identityUid;
+  if (!isOwn && !(await isStillTrusted(iss, provider, db, parts)))
+    throw unauthenticated("users can no longer sign in with the issuer of this login");
+  const session = provider === undefined ? undefined : { provider, mappings: [], directoryMappings: [] };
+  const limits = { inherited: narrowing, notAfter: undefined, audiences: undefined };
+  return { identityUid, profile, kind: "renewed", ...limits, session, loginSession, auth };
+}
+
+/** Whether users of the issuer, or of the organization's identity provider, may still sign in. */
+async function isStillTrusted(
+  issuer: string,
+  provider: string | undefined,
+  db: ReadDb,
+  { accessTokens, users, hasLocalAccounts }: LoginsParts,
+): Promise<boolean> {
+  if (provider !== undefined) return (await findIdentityProvider(db, provider))?.issuer === issuer;
+  return issuer === accessTokens.issuer ? hasLocalAccounts : users.trusts(issuer);
+}
+
 /** The methods of a login that stores none. Logins of the operator satisfy every policy; refresh tokens without a session satisfy none. */
 function defaultAuth(loginSession: string | undefined): AuthContext | undefined {
   return loginSession === undefined ? { methods: [], isLocal: false } : undefined;
-}
-
-export function createLogins(options: LoginsOptions): Logins {
-  const { accessTokens, loginTokens, grants, users, workloads, awsProofs, issuable, hasLocalAccounts } = options;
-
-  /** Whether users of the issuer, or of the organization's identity provider, may still sign in. */
-  async function isStillTrusted(issuer: string, provider: string | undefined, db: ReadDb): Promise<boolean> {
-    if (provider !== undefined) return (await findIdentityProvider(db, provider))?.issuer === issuer;
-    return issuer === accessTokens.issuer ? hasLocalAccounts : users.trusts(issuer);
-  }
-
-  async function loginWithAwsProof(proof: string, identityUid: string, now: Date, db: ReadDb): Promise<Login> {
-    if (identityUid === "") throw unauthenticated("the token is not a JWT; an AWS proof also needs the uid of its identity");
-    const request = awsProofs.check(proof, identityUid, now);
-    const { relationship } = (await findIdentity(db, identityUid)) ?? {};
-    if (relationship?.case !== "awsIdentity") throw claimMismatch("iss");
-    const { account, arn, userId } = await awsProofs.fetchCaller(request);
-    assertAwsCallerMatches(relationship.value, { account, arn, userId });
-    const actor = { iss: AWS_STS_URL, sub: arn, aud: accessTokens.issuer, arn, account, user_id: userId };
-    return {
-      identityUid,
-      profile: profileFromActor(actor),
-      kind: "assumed",
-      inherited: NOT_NARROWED,
-      notAfter: undefined,
-      audiences: undefined,
-    };
-  }
-
-  /**
-   * A Holt token logs in its own identity or one that accepts that identity. The new token is never wider than the old
-   * one.
-   */
-  async function loginWithOwnToken(token: ParsedJwt, identityUid: string, db: ReadDb): Promise<Login> {
-    const principal = await accessTokens.verify(token.compact, issuable);
-    if (!(await grants.loadSession(principal)).exists) throw unauthenticated("the identity of the token no longer exists");
-    const uid = identityUid === "" ? principal.uid : identityUid;
-    if (uid !== principal.uid) {
-      workloads.assertAccepts(await findIdentity(db, uid), principal);
-      await assertSatisfiesPolicy(db, uid, principal);
-    }
-    const { scopes, capabilities, within, expiry, audience, session, loginSession, auth } = principal;
-    // Another service holds this token. It must not exchange it for a token for the API or for a third service.
-    const isForApi = audience.some((each) => accessTokens.audiences.has(each));
-    return {
-      identityUid: uid,
-      profile: profileFromPrincipal(principal),
-      kind: "renewed",
-      inherited: { scopes, capabilities, ...(within !== undefined && { within }) },
-      notAfter: new Date(expiry * 1000),
-      audiences: isForApi ? undefined : createAudienceList(audience),
-      loginSession,
-      auth,
-      ...(uid === principal.uid && session !== undefined && { session }),
-    };
-  }
-
-  async function assume(login: Login, identityUid: string, db: ReadDb): Promise<Login> {
-    if (identityUid === "") return login;
-    const { session, registered, accountVersion: _version, ...rest } = login;
-    if (identityUid === login.identityUid) return { ...login, kind: "assumed" };
-    const { exists } = await grants.loadSession({ uid: login.identityUid, ...NOT_NARROWED, registered, loginSession: login.loginSession });
-    if (!exists) throw unauthenticated("the identity of the sign-in no longer exists, or was deactivated");
-    const { actor, email, emailVerified } = login.profile;
-    const { issuer } = accessTokens;
-    const claims = { uid: login.identityUid, actor, issuer, audience: [issuer], email, emailVerified };
-    workloads.assertAccepts(await findIdentity(db, identityUid), claims);
-    await assertSatisfiesPolicy(db, identityUid, login);
-    return { ...rest, identityUid, kind: "assumed" };
-  }
-
-  return {
-    assume,
-    async decide(proof, { identity: identityUid, identityProvider }, now, db) {
-      // A JWT has two dots, an AWS proof none.
-      if (!proof.includes(".")) return loginWithAwsProof(proof, identityUid, now, db);
-      const token = parseJwt(proof);
-      if (token.issuer === accessTokens.issuer && loginTokens.isLoginToken(token))
-        return assume(await loginTokens.verify(token, now), identityUid, db);
-      if (token.issuer === accessTokens.issuer) return loginWithOwnToken(token, identityUid, db);
-      if (identityUid === "") return users.login(token, identityProvider, now, db);
-      if (isInRoot(identityUid)) return users.loginAs(token, { identityUid, providerUid: identityProvider }, now, db);
-      return workloads.login(token, await findIdentity(db, identityUid), now);
-    },
-    async resume(identityUid, { profile, narrowing, provider, loginSession, auth = defaultAuth(loginSession) }, db) {
-      const { iss = "", sub } = profile.actor;
-      // This server itself has signed in the bootstrap owner, by a link.
-      const isOwn = provider === undefined && iss === accessTokens.issuer && sub === identityUid;
-      if (!isOwn && !(await isStillTrusted(iss, provider, db)))
-        throw unauthenticated("users can no longer sign in with the issuer of this login");
-      const session = provider === undefined ? undefined : { provider, mappings: [], directoryMappings: [] };
-      return {
-        identityUid,
-        profile,
-        kind: "renewed",
-        inherited: narrowing,
-        notAfter: undefined,
-        audiences: undefined,
-        session,
-        loginSession,
-        auth,
-      };
-    },
-  };
 }
