@@ -20,7 +20,8 @@ import type { ReadDb } from "../../db/store.ts";
 import { Code, HoltError, invalidArgument } from "../../lib/errors.ts";
 import { messageFromJson } from "../../lib/proto-json.ts";
 import { rangeBelow } from "../../lib/uid.ts";
-import type { TokenTrials, Trial, TrialInput, Verdict } from "../tokens/token-trial.ts";
+import type { TokenTrials, Trial, TrialVerdict } from "../tokens/token-trial.ts";
+import type { TrialInput } from "../tokens/tried-token.ts";
 import { assertRelationship, settleExpiration } from "./identity-relationship.ts";
 
 const READ = capabilitySet([Capability.CAP_IAM_IDENTITY_LIST]);
@@ -144,8 +145,8 @@ function indexed(text: string): string {
 }
 
 /** Yields after each comparison, so that other calls are answered in between. */
-async function verdictsOf(trial: Trial, identities: readonly Identity[]): Promise<Verdict[]> {
-  const verdicts: Verdict[] = [];
+async function verdictsOf(trial: Trial, identities: readonly Identity[]): Promise<TrialVerdict[]> {
+  const verdicts: TrialVerdict[] = [];
   for (const identity of identities) {
     const verdict = trial.compare(identity);
     if (verdict !== undefined) verdicts.push(verdict.isMatch ? await trial.verifyProof(verdict) : verdict);
@@ -155,15 +156,15 @@ async function verdictsOf(trial: Trial, identities: readonly Identity[]): Promis
 }
 
 /** Orders by how far the comparison came, then by how much of the subject agrees. */
-function nearestFirst(subject: string): (a: Verdict, b: Verdict) => number {
+function nearestFirst(subject: string): (a: TrialVerdict, b: TrialVerdict) => number {
   return (a, b) => progressOf(b) - progressOf(a) || commonLength(subjectOf(b), subject) - commonLength(subjectOf(a), subject);
 }
 
-function progressOf({ claim }: Verdict): number {
+function progressOf({ claim }: TrialVerdict): number {
   return claim === "" ? 3 : claim === "sub" ? 0 : claim === "aud" ? 1 : 2;
 }
 
-function subjectOf({ identity: { relationship } }: Verdict): string {
+function subjectOf({ identity: { relationship } }: TrialVerdict): string {
   if (relationship.case === "claimMatch") return relationship.value.sub.value ?? "";
   return relationship.case === "staticKeys" ? relationship.value.subject : "";
 }
@@ -174,6 +175,6 @@ function commonLength(a: string, b: string): number {
   return length;
 }
 
-function matchOf({ identity: { uid, name }, claim, explanation }: Verdict): TokenMatch {
+function matchOf({ identity: { uid, name }, claim, explanation }: TrialVerdict): TokenMatch {
   return create(TokenMatchSchema, { identityUid: uid, name, claim, explanation });
 }
