@@ -14,7 +14,7 @@ import {
   sql,
 } from "kysely";
 import { assertNoNul } from "./nul.ts";
-import { computed } from "./slot.ts";
+import { computed } from "./placeholder.ts";
 
 /** An SQL condition. */
 export type Bool = RawBuilder<boolean>;

@@ -23,7 +23,7 @@ interface Answer {
 
 function lookup(text: string, weight: Weight = ROW): Prepared<{ value: number }, Answer> {
   const [head = "", tail = ""] = text.split("?");
-  return prepare((db, slot) => sql<Answer>`${sql.raw(head)}${slot("value")}${sql.raw(tail)}`.compile(db), { weight });
+  return prepare((db, param) => sql<Answer>`${sql.raw(head)}${param("value")}${sql.raw(tail)}`.compile(db), { weight });
 }
 
 const echo = lookup("select ?::int as value, pg_backend_pid() as pid");

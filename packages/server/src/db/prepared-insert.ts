@@ -14,8 +14,8 @@ const MAX_FORMS = 200;
 
 const insertInto = prepareEach<InsertForm, Record<string, unknown>, unknown>(
   ({ table, columns }) =>
-    (db, slot) => {
-      const row = Object.fromEntries(columns.map((column) => [column, slot(column)]));
+    (db, param) => {
+      const row = Object.fromEntries(columns.map((column) => [column, param(column)]));
       return new QueryCreator<Schema>({ executor: db.getExecutor() })
         .insertInto(table)
         .values(row as never)

@@ -19,9 +19,15 @@ function recorder(dialect = sqliteDialect): { readonly db: ReadDb; readonly sent
 test("a prepared statement is built once and binds the values of each call", async () => {
   const { db, sent } = recorder();
   let builds = 0;
-  const statement = prepare<{ uid: string; limit: number }, { name: string }>((built, slot) => {
+  const statement = prepare<{ uid: string; limit: number }, { name: string }>((built, param) => {
     builds++;
-    return built.selectFrom("group").select("name").where("uid", "=", slot("uid")).where("name", "<>", "x").limit(slot("limit")).compile();
+    return built
+      .selectFrom("group")
+      .select("name")
+      .where("uid", "=", param("uid"))
+      .where("name", "<>", "x")
+      .limit(param("limit"))
+      .compile();
   });
   await statement.rows(db, { uid: "a", limit: 1 });
   await statement.first(db, { uid: "b", limit: 2 });
@@ -38,8 +44,8 @@ test("a prepared statement is built once and binds the values of each call", asy
 });
 
 test("a prepared statement has a text for each store and gives lists the form of the store", async () => {
-  const statement = prepare<{ uids: readonly string[] }, { uid: string }>((db, slot) =>
-    sql<{ uid: string }>`select value as uid from ${db.dialect.valuesOf(slot("uids"))} as v`.compile(db),
+  const statement = prepare<{ uids: readonly string[] }, { uid: string }>((db, param) =>
+    sql<{ uid: string }>`select value as uid from ${db.dialect.valuesOf(param("uids"))} as v`.compile(db),
   );
   const [sqlite, postgres] = [recorder(sqliteDialect), recorder(postgresDialect)];
   for (const { db } of [sqlite, postgres, sqlite]) await statement.rows(db, { uids: ["a", "b"] });
@@ -53,8 +59,8 @@ test("a prepared statement has a text for each store and gives lists the form of
 });
 
 test("a prepared statement refuses NUL in values and in lists", async () => {
-  const statement = prepare<{ uid: string; uids: readonly string[] }, object>((db, slot) =>
-    sql<object>`select 1 from ${db.dialect.valuesOf(slot("uids"))} as v where v.value = ${slot("uid")}`.compile(db),
+  const statement = prepare<{ uid: string; uids: readonly string[] }, object>((db, param) =>
+    sql<object>`select 1 from ${db.dialect.valuesOf(param("uids"))} as v where v.value = ${param("uid")}`.compile(db),
   );
   for (const dialect of [sqliteDialect, postgresDialect]) {
     const { db, sent } = recorder(dialect);
@@ -66,7 +72,7 @@ test("a prepared statement refuses NUL in values and in lists", async () => {
 
 test("a prepared statement binds null, and fails if a value is missing", async () => {
   const { db, sent } = recorder();
-  const statement = prepare<{ name: string | null }, object>((built, slot) => sql<object>`select ${slot("name")} as name`.compile(built));
+  const statement = prepare<{ name: string | null }, object>((built, param) => sql<object>`select ${param("name")} as name`.compile(built));
   await statement.rows(db, { name: null });
   assert.deepEqual(sent[0]?.parameters, [null]);
   await assert.rejects(statement.rows(db, {} as never), /no value for name/);
@@ -74,9 +80,9 @@ test("a prepared statement binds null, and fails if a value is missing", async (
 
 test("a statement whose text would depend on a value cannot be prepared", async () => {
   const { db } = recorder();
-  const compared = prepare<{ uid: string }, object>((built, slot) => sql<object>`select ${slot("uid") < "m" ? 1 : 2}`.compile(built));
+  const compared = prepare<{ uid: string }, object>((built, param) => sql<object>`select ${param("uid") < "m" ? 1 : 2}`.compile(built));
   await assert.rejects(compared.rows(db, { uid: "a" }), /depends on the value of uid/);
-  const written = prepare<{ uid: string }, object>((built, slot) => sql<object>`select ${sql.lit(`${slot("uid")}`)}`.compile(built));
+  const written = prepare<{ uid: string }, object>((built, param) => sql<object>`select ${sql.lit(`${param("uid")}`)}`.compile(built));
   await assert.rejects(written.rows(db, { uid: "a" }), /depends on the value of uid/);
 });
 
@@ -84,9 +90,9 @@ test("statements of different keys do not mix, and the oldest is replaced when t
   const { db, sent } = recorder();
   const built: string[] = [];
   const each = prepareEach<string, { uid: string }, object>(
-    (table) => (handle, slot) => {
+    (table) => (handle, param) => {
       built.push(table);
-      return sql<object>`select 1 from ${sql.table(table)} where uid = ${slot("uid")}`.compile(handle);
+      return sql<object>`select 1 from ${sql.table(table)} where uid = ${param("uid")}`.compile(handle);
     },
     (table) => table,
     { capacity: 2 },

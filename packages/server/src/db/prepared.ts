@@ -1,17 +1,17 @@
 /**
- * Builds the SQL text of a statement once and binds values at each call. Kysely writes the statement with slots in place
- * of values. The connections keep the driver's prepared statement by its text.
+ * Builds the SQL text of a statement once and binds values at each call. Kysely writes the statement with placeholders
+ * in place of values. The connections keep the driver's prepared statement by its text.
  */
 import type { CompiledQuery } from "kysely";
 import type { Dialect } from "./dialect.ts";
 import { asLookup, type Weight } from "./lookup.ts";
-import { Slot } from "./slot.ts";
+import { Placeholder } from "./placeholder.ts";
 import type { ReadDb } from "./store.ts";
 
-/** Gives a slot the type of the value that it stands for. Builders pass it on as a parameter and must not look at it. */
-export type SlotOf<Values> = <Name extends keyof Values & string>(name: Name) => Values[Name];
+/** Gives a placeholder the type of the value that it stands for. Builders pass it on as a parameter and must not look at it. */
+export type Placeholders<Values> = <Name extends keyof Values & string>(name: Name) => Values[Name];
 
-type Build<Values, Row> = (db: ReadDb, slot: SlotOf<Values>) => CompiledQuery<Row>;
+type Build<Values, Row> = (db: ReadDb, param: Placeholders<Values>) => CompiledQuery<Row>;
 
 export interface Prepared<Values, Row> {
   /** The statement with these values. */
@@ -32,13 +32,13 @@ export function prepare<Values extends object, Row>(build: Build<Values, Row>, {
   // There are two dialects.
   const compiled = new Map<Dialect, CompiledQuery<Row>>();
   const compile = (db: ReadDb): CompiledQuery<Row> => {
-    const query = build(db, (name) => new Slot(name) as never);
+    const query = build(db, (name) => new Placeholder(name) as never);
     return weight === undefined ? query : asLookup(query, weight);
   };
   const bind = (db: ReadDb, values: Values): CompiledQuery<Row> => {
     const query = compiled.get(db.dialect) ?? compile(db);
     compiled.set(db.dialect, query);
-    const parameters = query.parameters.map((parameter) => (parameter instanceof Slot ? parameter.valueIn(values) : parameter));
+    const parameters = query.parameters.map((parameter) => (parameter instanceof Placeholder ? parameter.valueIn(values) : parameter));
     return { ...query, parameters };
   };
   const run = (db: ReadDb, values: Values) => db.getExecutor().executeQuery<Row>(bind(db, values));

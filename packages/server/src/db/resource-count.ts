@@ -81,9 +81,9 @@ async function appendChanges(db: WriteDb, kind: CountKind, counts: ReadonlyMap<s
 
 /** Adds to the counts of a number of groups. */
 const addToCounts = prepareEach<number, Record<string, string | number>, never>(
-  (size) => (db, slot) => {
+  (size) => (db, param) => {
     const rowOf = (i: number) =>
-      sql`(${slot(`group${i}`)}, ${slot("kind")}, ${db.dialect.countSlot}, ${slot(`below${i}`)}, ${slot(`direct${i}`)})`;
+      sql`(${param(`group${i}`)}, ${param("kind")}, ${db.dialect.countSlot}, ${param(`below${i}`)}, ${param(`direct${i}`)})`;
     return sql<never>`
       insert into resource_count (group_uid, kind, slot, below, direct) values ${sql.join(Array.from({ length: size }, (_, i) => rowOf(i)))}
       on conflict (group_uid, kind, slot) do update
@@ -107,13 +107,13 @@ export async function countOfAll(db: ReadDb, kind: CountKind, groups: readonly s
 const NO_ROWS: ResourceCount = { below: 0, direct: 0 };
 const SUMS = sql`cast(coalesce(sum(below), 0) as bigint) as below, cast(coalesce(sum(direct), 0) as bigint) as direct`;
 
-const sumOfGroup = prepare<{ group: string; kind: CountKind }, ResourceCount>((db, slot) =>
-  sql<ResourceCount>`select ${SUMS} from resource_count where group_uid = ${slot("group")} and kind = ${slot("kind")}`.compile(db),
+const sumOfGroup = prepare<{ group: string; kind: CountKind }, ResourceCount>((db, param) =>
+  sql<ResourceCount>`select ${SUMS} from resource_count where group_uid = ${param("group")} and kind = ${param("kind")}`.compile(db),
 );
 
-const sumOfGroups = prepare<{ groups: readonly string[]; kind: CountKind }, ResourceCount>((db, slot) => {
-  const wanted = sql`select wanted.value from ${db.dialect.valuesOf(slot("groups"))} as wanted`;
-  return sql<ResourceCount>`select ${SUMS} from resource_count where group_uid in (${wanted}) and kind = ${slot("kind")}`.compile(db);
+const sumOfGroups = prepare<{ groups: readonly string[]; kind: CountKind }, ResourceCount>((db, param) => {
+  const wanted = sql`select wanted.value from ${db.dialect.valuesOf(param("groups"))} as wanted`;
+  return sql<ResourceCount>`select ${SUMS} from resource_count where group_uid in (${wanted}) and kind = ${param("kind")}`.compile(db);
 });
 
 /** Deletes the counts of a deleted group or repo. */

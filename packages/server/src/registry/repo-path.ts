@@ -18,16 +18,16 @@ type Names = Readonly<Record<string, string>>;
  * path is ambiguous.
  */
 const reposAt = prepareEach<number, Names, { uid: string | null }>(
-  (length) => (db, slot) => {
+  (length) => (db, param) => {
     const repo = length - 1;
     const joins: RawBuilder<unknown>[] = [];
     for (let i = 1; i < repo; i++)
       joins.push(
-        sql`left join "group" as ${alias(i)} on ${alias(i)}.parent = ${alias(i - 1)}.uid and ${alias(i)}.name = ${slot(`name${i}`)}`,
+        sql`left join "group" as ${alias(i)} on ${alias(i)}.parent = ${alias(i - 1)}.uid and ${alias(i)}.name = ${param(`name${i}`)}`,
       );
-    joins.push(sql`left join repo as r on r.parent = ${alias(repo - 1)}.uid and r.name = ${slot(`name${repo}`)}`);
+    joins.push(sql`left join repo as r on r.parent = ${alias(repo - 1)}.uid and r.name = ${param(`name${repo}`)}`);
     return sql<{ uid: string | null }>`select r.uid as uid from "group" as ${alias(0)} ${sql.join(joins, sql` `)}
-      where ${alias(0)}.name = ${slot("name0")} and ${alias(0)}.parent is null limit 2`.compile(db);
+      where ${alias(0)}.name = ${param("name0")} and ${alias(0)}.parent is null limit 2`.compile(db);
   },
   String,
   { capacity: MAX_SEGMENTS, weight: ROW },

@@ -4,7 +4,7 @@
  */
 import { type RawBuilder, sql } from "kysely";
 import { PAGE, ROW } from "../../db/lookup.ts";
-import { prepareEach, type SlotOf } from "../../db/prepared.ts";
+import { type Placeholders, prepareEach } from "../../db/prepared.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { Lru } from "../../lib/lru.ts";
 import type { UidRange } from "../../lib/uid.ts";
@@ -123,7 +123,7 @@ interface PageForm {
   readonly asStored: boolean | StoredTest;
 }
 
-/** The values of a form, by the names of its slots. */
+/** The values of a form, by the names of its placeholders. */
 interface PageValues extends CountValues {
   readonly lower: string;
   readonly upper: string;
@@ -168,9 +168,9 @@ function nameOfForm({ selection, isSorted, asStored }: PageForm): string {
 
 /** Rows keep their order in the aggregates, because the subquery is sorted and limited. */
 const pageStatement = prepareEach<PageForm, PageValues, PageRow>(
-  (form) => (db, slot) => {
-    const selection = slotted(form, slot);
-    const limit = COMMON_LIMITS.has(selection.limit + 1) ? selection.limit + 1 : slot("limit");
+  (form) => (db, param) => {
+    const selection = withPlaceholders(form, param);
+    const limit = COMMON_LIMITS.has(selection.limit + 1) ? selection.limit + 1 : param("limit");
     const window = { total: undefined, rootRows: 0, offset: 0, limit, backward: false };
     const page = pageQuery(selection, window, form.isSorted, db.dialect);
     const listed = form.isSorted ? sql`${page} limit ${limit}` : page;
@@ -179,8 +179,8 @@ const pageStatement = prepareEach<PageForm, PageValues, PageRow>(
     const body = sql.ref("listed.body");
     return sql<PageRow>`select string_agg(${body}, ${SEPARATOR}) as bodies, ${dialect.jsonOfAll(dialect.utf8Bytes(body))} as sizes,
       ${dialect.jsonOfAll(sql.ref("listed.key"))} as keys,
-      ${bigint(sql`count(*)`)} as found, ${bigint(sql`count(listed.body)`)} as small, ${sizes(selection, slot)},
-      ${storedFlag(form, slot)} as as_stored
+      ${bigint(sql`count(*)`)} as found, ${bigint(sql`count(listed.body)`)} as small, ${sizes(selection, param)},
+      ${storedFlag(form, param)} as as_stored
       from (${listed}) as listed`.compile(db);
   },
   nameOfForm,
@@ -188,33 +188,33 @@ const pageStatement = prepareEach<PageForm, PageValues, PageRow>(
   { capacity: MAX_FORMS, weight: ({ isSorted }) => (isSorted ? undefined : PAGE) },
 );
 
-function storedFlag({ asStored }: PageForm, slot: SlotOf<PageValues>): RawBuilder<number> {
+function storedFlag({ asStored }: PageForm, param: Placeholders<PageValues>): RawBuilder<number> {
   if (typeof asStored === "boolean") return sql.lit(asStored ? 1 : 0);
-  return sql`case when ${asStored.build({ lower: slot("testedLower"), upper: slot("testedUpper") })} then 1 else 0 end`;
+  return sql`case when ${asStored.build({ lower: param("testedLower"), upper: param("testedUpper") })} then 1 else 0 end`;
 }
 
 const sizesStatement = prepareEach<Selection, CountValues, Sizes>(
-  (selection) => (db, slot) => sql<Sizes>`select ${sizes(selection, slot)}`.compile(db),
+  (selection) => (db, param) => sql<Sizes>`select ${sizes(selection, param)}`.compile(db),
   ({ view }) => `${view.counted?.direct}`,
   { capacity: MAX_FORMS, weight: ROW },
 );
 
-function sizes({ view }: Selection, slot: SlotOf<CountValues>) {
+function sizes({ view }: Selection, param: Placeholders<CountValues>) {
   const sum = (column: string, group: unknown, kind: string) =>
     sql`(select cast(coalesce(sum(${sql.ref(column)}), 0) as bigint) from resource_count where group_uid = ${group} and kind = ${kind})`;
-  const total = sum(view.counted?.direct ? "direct" : "below", slot("group"), slot("kind"));
-  return sql`${total} as total, ${sum("below", "/", slot("table"))} as "all"`;
+  const total = sum(view.counted?.direct ? "direct" : "below", param("group"), param("kind"));
+  return sql`${total} as total, ${sum("below", "/", param("table"))} as "all"`;
 }
 
-/** The selection with slots in place of its values. */
-function slotted({ selection, isSorted }: PageForm, slot: SlotOf<PageValues>): Selection {
+/** The selection with placeholders in place of its values. */
+function withPlaceholders({ selection, isSorted }: PageForm, param: Placeholders<PageValues>): Selection {
   const { view, after, order } = selection;
-  const conditions = view.conditions.map(({ template }, i) => template!.build(slot(`condition${i}`)));
+  const conditions = view.conditions.map(({ template }, i) => template!.build(param(`condition${i}`)));
   const isInRange = !isSorted && order.column === "uid";
   return {
     ...selection,
-    view: { ...view, conditions, ranges: [{ lower: slot("lower"), upper: slot("upper") }] },
-    after: after === undefined || isInRange ? undefined : { key: slot("afterKey"), uid: slot("afterUid"), skipped: 0 },
+    view: { ...view, conditions, ranges: [{ lower: param("lower"), upper: param("upper") }] },
+    after: after === undefined || isInRange ? undefined : { key: param("afterKey"), uid: param("afterUid"), skipped: 0 },
   };
 }
 

@@ -2,7 +2,7 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Dialect } from "../../db/dialect.ts";
 import { PAGE } from "../../db/lookup.ts";
-import { prepare, type SlotOf } from "../../db/prepared.ts";
+import { type Placeholders, prepare } from "../../db/prepared.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { type BlockHead, numbersOf } from "../chain/block.ts";
 import type { CandidateRange, ChainPart } from "./bounds.ts";
@@ -32,11 +32,11 @@ export function isInChain({ unindexed }: Dialect, organization: string): RawBuil
 }
 
 const headsById = prepare(
-  (db, slot: SlotOf<{ organization: string; ids: BlockIds }>) => {
+  (db, param: Placeholders<{ organization: string; ids: BlockIds }>) => {
     const { dialect } = db;
     const columns = sql`b.id, b.first_number, b.count, b.last_time`;
-    const condition = sql<boolean>`b.id = r.id and ${isInChain(dialect, slot("organization"))}`;
-    return sql<Block>`${dialect.lookUp(columns, wantedBlocks(dialect, slot("ids")), sql`audit_block as b`, condition)}`.compile(db);
+    const condition = sql<boolean>`b.id = r.id and ${isInChain(dialect, param("organization"))}`;
+    return sql<Block>`${dialect.lookUp(columns, wantedBlocks(dialect, param("ids")), sql`audit_block as b`, condition)}`.compile(db);
   },
   { weight: PAGE },
 );
@@ -49,8 +49,8 @@ export async function readHeads(db: ReadDb, organization: string, ids: BlockIds)
 }
 
 const timesById = prepare(
-  (db, slot: SlotOf<{ ids: BlockIds }>) => {
-    const found = db.dialect.lookUp(sql`b.id, b.times`, wantedBlocks(db.dialect, slot("ids")), sql`audit_block as b`, sql`b.id = r.id`);
+  (db, param: Placeholders<{ ids: BlockIds }>) => {
+    const found = db.dialect.lookUp(sql`b.id, b.times`, wantedBlocks(db.dialect, param("ids")), sql`audit_block as b`, sql`b.id = r.id`);
     return sql<{ id: number; times: Uint8Array | null }>`${found}`.compile(db);
   },
   { weight: PAGE },

@@ -1,7 +1,7 @@
 /** Bounds a list by the times of its filter and by the page before. */
 import { sql } from "kysely";
 import { ROW } from "../../db/lookup.ts";
-import { prepareEach, type SlotOf } from "../../db/prepared.ts";
+import { type Placeholders, prepareEach } from "../../db/prepared.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { type BlockHead, blockAt } from "../chain/block.ts";
 import type { PageEnd } from "./page-end.ts";
@@ -49,9 +49,9 @@ export async function readPart(db: ReadDb, range: CandidateRange): Promise<Chain
 }
 
 const blockByTime = prepareEach(
-  (edge: "before" | "from") => (db, slot: SlotOf<{ organization: string; time: string }>) =>
+  (edge: "before" | "from") => (db, param: Placeholders<{ organization: string; time: string }>) =>
     sql<BlockHead>`select id, first_number, count from audit_block
-      where org_uid = ${slot("organization")} and last_time ${sql.raw(edge === "before" ? "<" : ">=")} ${slot("time")}
+      where org_uid = ${param("organization")} and last_time ${sql.raw(edge === "before" ? "<" : ">=")} ${param("time")}
       order by last_time ${sql.raw(edge === "before" ? "desc" : "asc")} limit 1`.compile(db),
   (edge) => edge,
   { capacity: 2, weight: ROW },

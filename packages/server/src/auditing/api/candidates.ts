@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { sql } from "kysely";
 import { PAGE } from "../../db/lookup.ts";
-import { prepareEach, type SlotOf } from "../../db/prepared.ts";
+import { type Placeholders, prepareEach } from "../../db/prepared.ts";
 import type { ReadDb } from "../../db/store.ts";
 import type { Location } from "../chain/block.ts";
 import { lastIndexedBlock } from "../chain/segment-index.ts";
@@ -85,10 +85,10 @@ function* batchSizes(): Generator<number, never> {
 }
 
 const blocksByNumber = prepareEach(
-  (order: "asc" | "desc") => (db, slot: SlotOf<{ organization: string; from: number; to: number; limit: number }>) =>
+  (order: "asc" | "desc") => (db, param: Placeholders<{ organization: string; from: number; to: number; limit: number }>) =>
     sql<Block>`select id, first_number, count, last_time from audit_block
-      where org_uid = ${slot("organization")} and first_number >= ${slot("from")} and first_number <= ${slot("to")}
-      order by first_number ${sql.raw(order)} limit ${slot("limit")}`.compile(db),
+      where org_uid = ${param("organization")} and first_number >= ${param("from")} and first_number <= ${param("to")}
+      order by first_number ${sql.raw(order)} limit ${param("limit")}`.compile(db),
   (order) => order,
   { capacity: 2, weight: PAGE },
 );

@@ -1,7 +1,7 @@
 /** Reads the postings of a condition: which entries of which blocks meet it. They are parsed only where a page needs them. */
 import { sql } from "kysely";
 import { PAGE } from "../../db/lookup.ts";
-import { prepare, prepareEach, type SlotOf } from "../../db/prepared.ts";
+import { type Placeholders, prepare, prepareEach } from "../../db/prepared.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { indexesOfText, membershipOfText } from "../chain/posting-text.ts";
 import { type Block, type BlockIds, idsOf, isInChain, type SizedBlock, wantedBlocks } from "./blocks.ts";
@@ -87,12 +87,12 @@ interface TermRow {
 }
 
 const postingsByTerm = prepareEach(
-  (order: "asc" | "desc") => (db, slot: SlotOf<TermValues>) => {
+  (order: "asc" | "desc") => (db, param: Placeholders<TermValues>) => {
     const head = db.dialect.jsonOf([sql`b.first_number`, sql`b.count`, sql`b.last_time`]);
     return sql<TermRow>`select p.block, p.entries,
-      (select ${head} from audit_block as b where b.id = p.block and ${isInChain(db.dialect, slot("organization"))}) as head
-      from audit_posting as p where p.term = ${slot("term")} and p.block >= ${slot("low")} and p.block <= ${slot("high")}
-      order by p.block ${sql.raw(order)} limit ${slot("limit")}`.compile(db);
+      (select ${head} from audit_block as b where b.id = p.block and ${isInChain(db.dialect, param("organization"))}) as head
+      from audit_posting as p where p.term = ${param("term")} and p.block >= ${param("low")} and p.block <= ${param("high")}
+      order by p.block ${sql.raw(order)} limit ${param("limit")}`.compile(db);
   },
   (order) => order,
   { capacity: 2, weight: PAGE },
@@ -118,9 +118,9 @@ function headFrom(id: number, text: string | null): Block | null {
 }
 
 const postingsByBlock = prepare(
-  (db, slot: SlotOf<{ term: number; ids: BlockIds }>) => {
-    const condition = sql<boolean>`p.term = ${slot("term")} and p.block = r.id`;
-    const wanted = wantedBlocks(db.dialect, slot("ids"));
+  (db, param: Placeholders<{ term: number; ids: BlockIds }>) => {
+    const condition = sql<boolean>`p.term = ${param("term")} and p.block = r.id`;
+    const wanted = wantedBlocks(db.dialect, param("ids"));
     return sql<Posting>`${db.dialect.lookUp(sql`p.block, p.entries`, wanted, sql`audit_posting as p`, condition)}`.compile(db);
   },
   { weight: PAGE },

@@ -1,6 +1,6 @@
 /** Finds entries by the term of their target or request: in the segments of the index, and in the blocks after the last one. */
 import { sql } from "kysely";
-import { prepareEach, type SlotOf } from "../../db/prepared.ts";
+import { type Placeholders, prepareEach } from "../../db/prepared.ts";
 import { numberBytes } from "../chain/block.ts";
 import { bucketsOf, entriesWithTerm } from "../chain/segment-records.ts";
 import type { SizedBlock } from "./blocks.ts";
@@ -49,15 +49,15 @@ interface SegmentRow {
 
 /** The segments that have blocks of the range, in its order. Those of a term are few, merged or not yet, so they are cheap to sort. */
 const segmentsWithTerm = prepareEach(
-  (order: "asc" | "desc") => (db, slot: SlotOf<SegmentValues>) => {
+  (order: "asc" | "desc") => (db, param: Placeholders<SegmentValues>) => {
     const { unindexed, containsBytes } = db.dialect;
     const direction = sql.raw(order);
     const first = sql`select bucket, segment, first_block, length(records) as size from audit_segment
-      where bucket in (${slot("bucket")}, ${slot("merged")}) and segment >= ${slot("low")} and ${unindexed("first_block")} <= ${slot("high")}
+      where bucket in (${param("bucket")}, ${param("merged")}) and segment >= ${param("low")} and ${unindexed("first_block")} <= ${param("high")}
       order by segment ${direction} limit ${sql.lit(MAX_SEGMENTS_PER_READ)}`;
     const summed = sql`select f.*, sum(size) over (order by segment ${direction}) as total from (${first}) as f`;
     const records = sql`select g.records from audit_segment as g
-      where g.bucket = s.bucket and g.segment = s.segment and ${containsBytes(sql`g.records`, slot("term"))}`;
+      where g.bucket = s.bucket and g.segment = s.segment and ${containsBytes(sql`g.records`, param("term"))}`;
     return sql<SegmentRow>`select s.segment, s.first_block, s.size, s.total, (${records}) as records from (${summed}) as s
       where s.total - s.size < ${sql.lit(MAX_BYTES_PER_READ)} order by s.segment ${direction}`.compile(db);
   },

@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type RawBuilder, sql } from "kysely";
 import type { Dialect } from "../../db/dialect.ts";
-import { prepareEach, type SlotOf } from "../../db/prepared.ts";
+import { type Placeholders, prepareEach } from "../../db/prepared.ts";
 import { numberBytes, numbersOf } from "../chain/block.ts";
 import { type BlockIds, idsOf, isInChain, type SizedBlock, wantedBlocks } from "./blocks.ts";
 import type { BlockRange, FoundPostings, Posting, Search } from "./postings.ts";
@@ -55,12 +55,12 @@ interface ScanValues {
 
 const termsInRange = prepareEach(
   ({ column, isDescending }: ScanKey) =>
-    (db, slot: SlotOf<ScanValues>) => {
+    (db, param: Placeholders<ScanValues>) => {
       const order = sql.raw(isDescending ? "desc" : "asc");
-      const first = sql`select id, count from audit_block where id >= ${slot("low")} and id <= ${slot("high")}
+      const first = sql`select id, count from audit_block where id >= ${param("low")} and id <= ${param("high")}
         order by id ${order} limit ${sql.lit(MAX_SCANNED_BLOCKS)}`;
       const summed = sql`select id, count, sum(count) over (order by id ${order}) as total from (${first}) as f`;
-      const isWanted = sql`${isInChain(db.dialect, slot("organization"))} and ${hasTerm(db.dialect, column, slot("term"))}`;
+      const isWanted = sql`${isInChain(db.dialect, param("organization"))} and ${hasTerm(db.dialect, column, param("term"))}`;
       return sql<TermsRow & { total: number }>`select s.id, s.total,
         (select ${termsColumn(column)} from audit_block as b where b.id = s.id and ${isWanted}) as terms
         from (${summed}) as s where s.total - s.count < ${sql.lit(MAX_SCANNED_ENTRIES)} order by s.id ${order}`.compile(db);
@@ -87,10 +87,10 @@ function postingIn({ id, terms }: TermsRow, term: number): Posting[] {
 }
 
 const termsById = prepareEach(
-  (column: IndexedColumn) => (db, slot: SlotOf<{ organization: string; term: Uint8Array; ids: BlockIds }>) => {
-    const isWanted = sql`${isInChain(db.dialect, slot("organization"))} and ${hasTerm(db.dialect, column, slot("term"))}`;
+  (column: IndexedColumn) => (db, param: Placeholders<{ organization: string; term: Uint8Array; ids: BlockIds }>) => {
+    const isWanted = sql`${isInChain(db.dialect, param("organization"))} and ${hasTerm(db.dialect, column, param("term"))}`;
     const columns = sql`b.id, ${termsColumn(column)} as terms`;
-    const wanted = wantedBlocks(db.dialect, slot("ids"));
+    const wanted = wantedBlocks(db.dialect, param("ids"));
     return sql<TermsRow>`${db.dialect.lookUp(columns, wanted, sql`audit_block as b`, sql`b.id = r.id and ${isWanted}`)}`.compile(db);
   },
   (column) => column,

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { type RawBuilder, sql } from "kysely";
 import type { AuditBlockTable } from "../../audit/tables.ts";
 import { ROW } from "../../db/lookup.ts";
-import { prepare, type SlotOf } from "../../db/prepared.ts";
+import { type Placeholders, prepare } from "../../db/prepared.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { HASH_LENGTH, hashText } from "./hash.ts";
 
@@ -50,8 +50,8 @@ export function hashAt({ hashes }: Pick<AuditBlockTable, "hashes">, index: numbe
   return hashes.subarray(index * HASH_LENGTH, (index + 1) * HASH_LENGTH);
 }
 
-const contentsBySeq = prepare((db, slot: SlotOf<{ seqs: readonly { readonly seq: number }[] }>) => {
-  const wanted = sql`${db.dialect.rowsOf(slot("seqs"), { seq: "bigint" })} as r`;
+const contentsBySeq = prepare((db, param: Placeholders<{ seqs: readonly { readonly seq: number }[] }>) => {
+  const wanted = sql`${db.dialect.rowsOf(param("seqs"), { seq: "bigint" })} as r`;
   const found = db.dialect.lookUp(sql`e.seq, e.content`, wanted, sql`audit_entry as e`, sql`e.seq = r.seq`);
   return sql<{ seq: number; content: string }>`${found}`.compile(db);
 });
@@ -131,8 +131,8 @@ interface WantedRun {
   readonly count: number;
 }
 
-const partsOfBlocks = prepare((db, slot: SlotOf<{ runs: readonly WantedRun[] }>) => {
-  const wanted = sql`${db.dialect.rowsOf(slot("runs"), { run: "bigint", block: "bigint", first: "bigint", count: "bigint" })} as r`;
+const partsOfBlocks = prepare((db, param: Placeholders<{ runs: readonly WantedRun[] }>) => {
+  const wanted = sql`${db.dialect.rowsOf(param("runs"), { run: "bigint", block: "bigint", first: "bigint", count: "bigint" })} as r`;
   const part = (column: string, length: number): RawBuilder<Uint8Array> => {
     const start = sql`cast(r."first" as integer) * ${sql.lit(length)} + 1`;
     return sql<Uint8Array>`substr(${sql.ref(column)}, ${start}, cast(r."count" as integer) * ${sql.lit(length)})`;
@@ -177,12 +177,12 @@ export async function readChainEntries(db: ReadDb, organization: string, after: 
 }
 
 const lastBlockFrom = prepare(
-  (db, slot: SlotOf<{ organization: string; number: number }>) =>
+  (db, param: Placeholders<{ organization: string; number: number }>) =>
     db
       .selectFrom("audit_block")
       .select(["id", "first_number", "count"])
-      .where("org_uid", "=", slot("organization"))
-      .where("first_number", "<=", slot("number"))
+      .where("org_uid", "=", param("organization"))
+      .where("first_number", "<=", param("number"))
       .orderBy("first_number", "desc")
       .limit(1)
       .compile(),

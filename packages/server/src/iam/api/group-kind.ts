@@ -72,13 +72,13 @@ export async function inheritKindAndStatus(folder: Group, parent: string, db: Wr
   folder.status = enumFromJson(OrgStatusSchema, root.status as OrgStatusJson);
 }
 
-const rootAndParent = prepare<{ root: string; parent: string }, { verified: number; kind: string; status: string }>((db, slot) => {
+const rootAndParent = prepare<{ root: string; parent: string }, { verified: number; kind: string; status: string }>((db, param) => {
   const both = db
     .selectFrom("group as root")
     .innerJoin("group as parent", (on) => on.onTrue())
     .select(["root.verified", "root.kind", "root.status"])
-    .where("root.uid", "=", slot("root"))
-    .where("parent.uid", "=", slot("parent"));
+    .where("root.uid", "=", param("root"))
+    .where("parent.uid", "=", param("parent"));
   // The root comes first: updates of organizations lock folders after it.
   return db.dialect.forKeyShare(db.dialect.forShare(both, "root"), "parent").compile();
 });

@@ -19,16 +19,16 @@ export interface LastSeen {
 export const encodeIdentity = compileJsonEncoder(IdentitySchema);
 
 const storedBody = prepare<{ uid: string }, { body: string }>(
-  (db, slot) => db.selectFrom("identity").select("body").where("uid", "=", slot("uid")).compile(),
+  (db, param) => db.selectFrom("identity").select("body").where("uid", "=", param("uid")).compile(),
   { weight: ROW },
 );
 
-const lockedBody = prepare<{ uid: string }, { body: string }>((db, slot) =>
-  db.dialect.forUpdate(db.selectFrom("identity").select("body").where("uid", "=", slot("uid"))).compile(),
+const lockedBody = prepare<{ uid: string }, { body: string }>((db, param) =>
+  db.dialect.forUpdate(db.selectFrom("identity").select("body").where("uid", "=", param("uid"))).compile(),
 );
 
-const newBody = prepare<{ uid: string; body: string }, never>((db, slot) =>
-  sql<never>`update identity set body = ${slot("body")} where uid = ${slot("uid")}`.compile(db),
+const newBody = prepare<{ uid: string; body: string }, never>((db, param) =>
+  sql<never>`update identity set body = ${param("body")} where uid = ${param("uid")}`.compile(db),
 );
 
 export async function findIdentity(db: ReadDb, uid: string): Promise<Identity | undefined> {

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { capabilitySetFromHex } from "../../access/capability-set.ts";
 import type { ProviderSession } from "../../access/principal.ts";
 import { ROW } from "../../db/lookup.ts";
-import { prepare, type SlotOf } from "../../db/prepared.ts";
+import { type Placeholders, prepare } from "../../db/prepared.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 
 /** The identity that created a pull token, as far as its present rights depend on it. */
@@ -65,9 +65,11 @@ function selectRecords(db: ReadDb) {
 type Row = Awaited<ReturnType<ReturnType<typeof selectRecords>["executeTakeFirst"]>>;
 
 /** Each call and each pull with a pull token runs these. */
-const recordByPassword = prepare((db, slot: SlotOf<{ hash: string }>) => selectByPassword(db, slot("hash")).compile(), { weight: ROW });
+const recordByPassword = prepare((db, param: Placeholders<{ hash: string }>) => selectByPassword(db, param("hash")).compile(), {
+  weight: ROW,
+});
 const recordBySecret = prepare(
-  (db, slot: SlotOf<{ uid: string; secretId: string }>) => selectBySecret(db, slot("uid"), slot("secretId")).compile(),
+  (db, param: Placeholders<{ uid: string; secretId: string }>) => selectBySecret(db, param("uid"), param("secretId")).compile(),
   { weight: ROW },
 );
 

@@ -88,8 +88,8 @@ export async function recordLoginSessionUse(db: WriteDb, { uid, client, expiry, 
 }
 
 /** Each call of a person runs this. */
-const sessionByUid = prepare<{ uid: string }, { uid: string }>((db, slot) =>
-  db.selectFrom("login_session").select("uid").where("uid", "=", slot("uid")).compile(),
+const sessionByUid = prepare<{ uid: string }, { uid: string }>((db, param) =>
+  db.selectFrom("login_session").select("uid").where("uid", "=", param("uid")).compile(),
 );
 
 export async function hasLoginSession(db: ReadDb, uid: string): Promise<boolean> {

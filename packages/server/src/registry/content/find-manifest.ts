@@ -23,22 +23,22 @@ export async function findManifest(db: ReadDb, repoUid: string, reference: strin
   return (isDigest(reference) ? byDigest : byTag).first(db, { repoUid, reference });
 }
 
-const byDigest = prepare<Place, StoredManifest>((db, slot) =>
+const byDigest = prepare<Place, StoredManifest>((db, param) =>
   db
     .selectFrom("manifest")
     .select(["digest", "media_type as mediaType", "content"])
-    .where("repo_uid", "=", slot("repoUid"))
-    .where("digest", "=", slot("reference"))
+    .where("repo_uid", "=", param("repoUid"))
+    .where("digest", "=", param("reference"))
     .compile(),
 );
 
-const byTag = prepare<Place, StoredManifest>((db, slot) =>
+const byTag = prepare<Place, StoredManifest>((db, param) =>
   db
     .selectFrom("tag as t")
     .innerJoin("manifest as m", (join) => join.onRef("m.repo_uid", "=", "t.parent").onRef("m.digest", "=", "t.digest"))
     .select(["m.digest as digest", "m.media_type as mediaType", "m.content as content"])
-    .where("t.parent", "=", slot("repoUid"))
-    .where("t.name", "=", slot("reference"))
+    .where("t.parent", "=", param("repoUid"))
+    .where("t.name", "=", param("reference"))
     .compile(),
 );
 

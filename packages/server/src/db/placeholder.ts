@@ -1,5 +1,5 @@
 /** Stands for a value in a statement that is built before the value is known. */
-export class Slot {
+export class Placeholder {
   readonly #name: string;
   readonly #convert: ((value: never) => unknown) | undefined;
 
@@ -15,8 +15,8 @@ export class Slot {
     return this.#convert === undefined ? value : this.#convert(value as never);
   }
 
-  converted(convert: (value: never) => unknown): Slot {
-    return new Slot(this.#name, convert);
+  converted(convert: (value: never) => unknown): Placeholder {
+    return new Placeholder(this.#name, convert);
   }
 
   /** A statement whose text depended on a value would be wrong for other values. */
@@ -29,7 +29,7 @@ export class Slot {
   }
 }
 
-/** A parameter that is computed of a value: at once, or at each call if a slot stands for the value. */
+/** A parameter that is computed of a value: at once, or at each call if a placeholder stands for the value. */
 export function computed<T>(value: T, convert: (value: T) => unknown): unknown {
-  return value instanceof Slot ? value.converted(convert) : convert(value);
+  return value instanceof Placeholder ? value.converted(convert) : convert(value);
 }
