@@ -2,7 +2,7 @@
 import type { ReadDb } from "../../db/store.ts";
 import { sha256Hex } from "../../lib/sha256.ts";
 import { isInRoot, isUid, rootOf } from "../../lib/uid.ts";
-import { logoPath } from "./logo-path.ts";
+import { logoPath } from "../logos/logo-path.ts";
 import { readPolicies, type SignInPolicy } from "./sign-in-policy.ts";
 
 export interface OrganizationPage {
