@@ -61,6 +61,11 @@ export async function appendAccountEvent(
   if (notice !== undefined) await mailAccountNotice(db, { identityUid, event: notice, now }, { mailer, baseUrl: names.baseUrl });
 }
 
+export function appendCodeUse(db: WriteDb, identityUid: string, now: Date, parts: AccountEventParts): Promise<void> {
+  const notice = "A recovery code of your account was used.";
+  return appendAccountEvent(db, { name: "recovery_code_used", identityUid, notice, now }, parts);
+}
+
 /** One empty uid if the person has joined none: then only the person and the operator are notified of the change. */
 async function organizationsToNotify(db: WriteDb, identityUid: string): Promise<readonly string[]> {
   const joined = await joinedOrganizations(db, identityUid);

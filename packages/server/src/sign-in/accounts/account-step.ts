@@ -1,6 +1,6 @@
 /** The steps on the pages of local accounts, as they are stored between two requests. */
 import type { AccountDraft, CredentialKind } from "../../iam/accounts/account-record.ts";
-import type { Recovery } from "../../iam/accounts/local-accounts.ts";
+import type { Recovery } from "../../iam/accounts/recovery.ts";
 import type { OrganizationPage } from "../../iam/policy/organization-page.ts";
 import type { PendingAccount } from "../pending-account.ts";
 import type { PendingSteps } from "../pending-steps.ts";

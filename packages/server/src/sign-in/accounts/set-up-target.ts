@@ -1,7 +1,7 @@
 /** Finds the account for which a person sets up a way to sign in. */
 import type { ReadDb } from "../../db/store.ts";
 import { findAccount, newSubject, newUserHandle } from "../../iam/accounts/account-record.ts";
-import { recoveryFromLink } from "../../iam/accounts/local-accounts.ts";
+import { recoveryFromLink } from "../../iam/accounts/recovery.ts";
 import { readInvite } from "../../iam/joining/invites.ts";
 import { findInvitedOrganization } from "../../iam/policy/organization-page.ts";
 import { rootOf } from "../../lib/uid.ts";

@@ -1,7 +1,7 @@
 /** Sets up ways to sign in, step by step: for a new account, and for one that is recovered. */
 import { accountVersion } from "../../iam/accounts/account-record.ts";
 import type { NewCredential } from "../../iam/accounts/credentials.ts";
-import { NeedsPassword } from "../../iam/accounts/local-accounts.ts";
+import { NeedsPassword } from "../../iam/accounts/recovery.ts";
 import { sha256Hex } from "../../lib/sha256.ts";
 import type { BeginningBrowser } from "../browser.ts";
 import { SignInRefusal } from "../refusal.ts";

@@ -5,7 +5,7 @@ import { mailOthersWithAddress, NOTICES } from "../../iam/accounts/account-notic
 import { lockAccount, personFromDraft } from "../../iam/accounts/account-record.ts";
 import { type NewCredential, setCredential } from "../../iam/accounts/credentials.ts";
 import { mailConfirmation } from "../../iam/accounts/email-confirmation.ts";
-import type { Recovery } from "../../iam/accounts/local-accounts.ts";
+import type { Recovery } from "../../iam/accounts/recovery.ts";
 import { rootOf } from "../../lib/uid.ts";
 import { SignInRefusal } from "../refusal.ts";
 import { appendRegistrationEvent } from "../registered-event.ts";
