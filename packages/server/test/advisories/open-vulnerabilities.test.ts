@@ -7,6 +7,7 @@ import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { Registry } from "@holt/api/gen/platform/registry/v1/registry_pb.ts";
 import { Vulnerabilities } from "@holt/api/gen/platform/registry/v1/vulnerabilities_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
+import { Advisories } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { AdvisoriesService } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
 import { timestampFromText } from "../../src/lib/clock.ts";
 import { Code } from "../../src/lib/errors.ts";
@@ -132,6 +133,50 @@ describeWithWorld("open vulnerabilities of images", (world) => {
     ]);
     assert.deepEqual(await given.found(digest), ["CVE-2024-1009 named 1.0-r0 UNKNOWN SUPPRESSED"]);
     assert.equal((await given.list(digest)).vulnerabilities[0]?.vulnerability?.suppression?.advisoryUid, uid);
+  });
+
+  test("a critical vulnerability is announced each time that a withdrawn statement opens it again", async () => {
+    const { name } = await world.store.reader.selectFrom("repo").select("name").where("uid", "=", given.repo.uid).executeTakeFirstOrThrow();
+    const digest = await given.push(["stated 1.0-r0", "carrier 1.0-r0"]);
+    await given.score({ "CVE-2024-1012": CRITICAL });
+    const start = await lastSeq(world);
+    await given.importAdvisories([wolfi("CVE-2024-1012", "stated", "2.0-r0")]);
+    await given.settle();
+    const editor = await world.robot(given.org, [Capability.CAP_ADVISORIES_DELETE]);
+    const announced = async () => (await criticalEvents(start)).map((event) => [event.digest, event.vulnerability_count]);
+    assert.deepEqual(await announced(), [[digest, 1]]);
+    const events = [falsePositive("2024-03-01T00:00:00Z")];
+    const statements = [
+      { id: "CGA-1012", aliases: ["CVE-2024-1012"], type: "oci", name, events },
+      { id: "CGA-1013", aliases: ["CVE-2024-1012"], type: "Docker", name: `folder/${name}`, events },
+      { id: "CGA-1014", aliases: ["CVE-2024-1012"], name: "carrier", component: "stated", events },
+    ];
+    for (const [index, statement] of statements.entries()) {
+      const [uid = ""] = await putAdvisories(world.store, [{ parent: given.org, ...statement }]);
+      const isElsewhere = statement.name.startsWith("folder/");
+      assert.deepEqual(await given.found(digest), [`CVE-2024-1012 stated 1.0-r0 CRITICAL ${isElsewhere ? "OPEN" : "SUPPRESSED"}`]);
+      await world.must(Advisories.method.delete, { id: uid }, editor.token);
+      await given.settle();
+      const times = isElsewhere ? index + 1 : index + 2;
+      assert.equal((await announced()).length, Math.min(times, 3), statement.id);
+    }
+    assert.deepEqual(await announced(), [
+      [digest, 1],
+      [digest, 1],
+      [digest, 1],
+    ]);
+  });
+
+  test("an update that names another package closes the vulnerability in the former one", async () => {
+    const digest = await given.push(["former 1.0-r0", "latter 1.0-r0"]);
+    const [id = ""] = await putAdvisories(world.store, [
+      { parent: given.org, id: "CVE-2024-1015", name: "former", events: [fixed("2024-03-01T00:00:00Z", "2.0-r0")] },
+    ]);
+    assert.deepEqual(await given.found(digest), ["CVE-2024-1015 former 1.0-r0 UNKNOWN OPEN"]);
+    const editor = await world.robot(given.org, [Capability.CAP_ADVISORIES_UPDATE, Capability.CAP_ADVISORIES_APPROVE]);
+    const changed = { id, artifactName: "latter", artifactType: "apk", artifactArchitecture: "x86_64", author: "author" };
+    await world.must(Advisories.method.update, changed, editor.token);
+    assert.deepEqual(await given.found(digest), ["CVE-2024-1015 latter 1.0-r0 UNKNOWN OPEN"]);
   });
 
   test("an advisory about a Debian source package is compared with the version of the source package", async () => {

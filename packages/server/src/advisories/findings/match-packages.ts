@@ -3,6 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import { sql } from "kysely";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { packageType } from "../export/ecosystems.ts";
+import { parseStatementKey } from "../model/statement-key.ts";
 import type { MatchedPackageTable } from "../tables.ts";
 import { chunkByCandidates, keysOf } from "./candidate-chunks.ts";
 import { type Claims, collectClaims, findingsOf, type Unscored, withScores } from "./find.ts";
@@ -11,13 +12,20 @@ import { findChanges, idsOf, isCriticalChange, readOpen, storeChanges } from "./
 import { countCandidates, loadCandidates, loadScores } from "./load-candidates.ts";
 import { applicableRoots, type MatchContext } from "./match-context.ts";
 import { type Batch, removeRequests, requestAlerts, requestPackages } from "./requests.ts";
+import { requestStatedImages } from "./stated-images.ts";
 
-/** Finds the packages that changed advisories are about; a public organization's advisories concern those of all. */
+/**
+ * Finds the packages that changed advisories are about, and the images that changed statements can hold in. A public
+ * organization's advisories concern the packages of all; its statements about images are its own.
+ */
 export async function spreadAdvisories(batch: Batch, context: MatchContext): Promise<void> {
   const isPublic = await context.publication.isPublic(context.store.reader, batch.orgUid);
   await context.write(async (db) => {
     const keys = [...(await removeRequests(db, batch))];
-    await requestPackages(db, keys, isPublic ? undefined : batch.orgUid);
+    const scopes = keys.flatMap((key) => parseStatementKey(key) ?? []);
+    const packages = keys.filter((key) => parseStatementKey(key) === undefined);
+    await requestPackages(db, packages, isPublic ? undefined : batch.orgUid);
+    await requestStatedImages(db, batch.orgUid, scopes);
   });
 }
 

@@ -4,6 +4,7 @@ import type { ReadDb } from "../../db/store.ts";
 import { resourceExhausted } from "../../lib/errors.ts";
 import { type PublishedAdvisory, publishedAdvisory } from "../export/published-advisory.ts";
 import { packageKey } from "../model/package-key.ts";
+import { IMAGE_TYPES, isImageType } from "../model/statement-key.ts";
 import type { ImageFinding } from "./image-findings.ts";
 
 /** The image that the findings are of. */
@@ -23,13 +24,11 @@ export interface StatementRow {
   readonly component_name: string;
 }
 
-/** Types of artifacts that are images. */
-const IMAGE_TYPES: ReadonlySet<string> = new Set(["oci", "docker", "image", "container"]);
 const MAX_STATEMENTS = 100_000;
 const BODIES_PER_QUERY = 200;
 
 export function isAboutImage({ artifact_type }: StatementRow): boolean {
-  return IMAGE_TYPES.has(artifact_type.toLowerCase());
+  return isImageType(artifact_type);
 }
 
 /**

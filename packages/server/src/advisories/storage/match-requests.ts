@@ -1,24 +1,28 @@
 /**
- * Requests that the packages of images are compared with advisories again. Advisories request it in the transaction that
- * changes them; findings/ works on the requests.
+ * Requests that the packages of images are compared with advisories again, and that images are looked at again. Advisories
+ * request it in the transaction that changes them; findings/ works on the requests.
  */
 import { randomUUID } from "node:crypto";
 import { sql } from "kysely";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { rootOf } from "../../lib/uid.ts";
 import { packageKey } from "../model/package-key.ts";
+import { statementKey } from "../model/statement-key.ts";
 import type { AdvisoryTable, MatchRequestTable } from "../tables.ts";
 import { insertRows } from "./insert-rows.ts";
 
-type Artifact = Pick<AdvisoryTable, "uid" | "artifact_type" | "artifact_name">;
+type Artifact = Pick<AdvisoryTable, "uid" | "artifact_type" | "artifact_name" | "component_name">;
 
 export async function requestMatching(db: WriteDb, artifacts: readonly Artifact[]): Promise<void> {
-  const keys = artifacts.map(({ uid, artifact_type, artifact_name }) => ({
-    org_uid: rootOf(uid),
-    kind: "advisory" as const,
-    name: packageKey(artifact_type, artifact_name),
-  }));
-  await insertRequests(db, keys);
+  const requests = artifacts.flatMap((artifact) =>
+    keysOf(artifact).map((name) => ({ org_uid: rootOf(artifact.uid), kind: "advisory" as const, name })),
+  );
+  await insertRequests(db, requests);
+}
+
+function keysOf(artifact: Artifact): string[] {
+  const statement = statementKey(artifact);
+  return [packageKey(artifact.artifact_type, artifact.artifact_name), ...(statement === undefined ? [] : [statement])];
 }
 
 type NewRequest = Omit<MatchRequestTable, "token">;
@@ -40,11 +44,13 @@ function rowsOf(requests: readonly NewRequest[]): MatchRequestTable[] {
   return [...unique].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
 }
 
+const ARTIFACT = ["uid", "artifact_type", "artifact_name", "component_name"] as const;
+
 /** @param uids of advisories */
 export async function requestMatchingOf(db: WriteDb, uids: readonly string[]): Promise<void> {
   if (uids.length === 0) return;
   const wanted = db.selectFrom(db.dialect.valuesOf(uids).as("v")).select("v.value");
-  const rows = await db.selectFrom("advisory").select(["uid", "artifact_type", "artifact_name"]).where("uid", "in", wanted).execute();
+  const rows = await db.selectFrom("advisory").select(ARTIFACT).where("uid", "in", wanted).execute();
   await requestMatching(db, rows);
 }
 
@@ -56,9 +62,9 @@ export async function requestMatchingOfVulnerabilities(db: WriteDb, ids: readonl
 async function findAdvisoriesAbout(db: ReadDb, ids: readonly string[]): Promise<readonly Artifact[]> {
   const wanted = db.dialect.valuesOf(ids);
   const { rows } = await sql<Artifact>`
-    select a.uid, a.artifact_type, a.artifact_name from ${wanted} as v
+    select a.uid, a.artifact_type, a.artifact_name, a.component_name from ${wanted} as v
       cross join advisory_alias as l cross join advisory as a where l.alias = v.value and a.uid = l.advisory_uid and a.delete_time is null
-    union select a.uid, a.artifact_type, a.artifact_name from ${wanted} as v
+    union select a.uid, a.artifact_type, a.artifact_name, a.component_name from ${wanted} as v
       cross join advisory as a where a.advisory_id = v.value and a.delete_time is null`.execute(db);
   return rows;
 }

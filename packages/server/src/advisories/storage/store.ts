@@ -4,7 +4,8 @@
  */
 import { sql } from "kysely";
 import type { WriteDb } from "../../db/store.ts";
-import { appendToAdvisoryCounts, type CountChange } from "./count.ts";
+import type { AdvisoryTable } from "../tables.ts";
+import { appendToAdvisoryCounts } from "./count.ts";
 import type { DerivedAdvisory } from "./derive.ts";
 import { deleteOtherLinks, insertRows, type Link, type LinkTable } from "./insert-rows.ts";
 import { requestMatching } from "./match-requests.ts";
@@ -12,7 +13,7 @@ import { MAX_SUFFIX } from "./search-terms.ts";
 
 export interface AdvisoryChange {
   /** The stored row; undefined for a new advisory. */
-  readonly before: CountChange["before"];
+  readonly before: AdvisoryTable | undefined;
   /** Deleted if its delete time is set. */
   readonly after: DerivedAdvisory;
 }
@@ -42,7 +43,8 @@ export async function storeAdvisories(db: WriteDb, changes: readonly AdvisoryCha
     db,
     changes.map(({ before }, i) => ({ before, after: rows[i] })),
   );
-  await requestMatching(db, rows);
+  // An update may name another artifact, so that the former one is no longer affected.
+  await requestMatching(db, [...changes.flatMap(({ before }) => before ?? []), ...rows]);
 }
 
 function linksOf<Column extends string>(

@@ -35,6 +35,8 @@ export interface GivenAdvisory {
   readonly name?: string;
   readonly type?: string;
   readonly architecture?: string;
+  /** Name of an apk package. */
+  readonly component?: string;
   readonly aliases?: readonly string[];
   readonly events?: readonly GivenEvent[];
   readonly isDeleted?: boolean;
@@ -59,6 +61,7 @@ export async function putAdvisories(store: Store, given: readonly GivenAdvisory[
       artifactName: one.name ?? "openssl",
       artifactType: one.type ?? "apk",
       artifactArchitecture: one.architecture ?? "x86_64",
+      ...(one.component !== undefined && { componentName: one.component, componentType: "apk" }),
       aliases: [...(one.aliases ?? [])],
       author: "author",
       createdAt: time,
