@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "kysely";
 import { blobPath, type ListedBlob, readBlobLines } from "../backup/snapshot.ts";
 import { type BackupTarget, NoSuchObject } from "../backup/target.ts";
+import { hasDigest } from "../blobs/digest.ts";
 import { linkBlob } from "../blobs/link-blob.ts";
 import { putBlob } from "../blobs/put-blob.ts";
 import { type BlobReference, contentReferences } from "../blobs/references.ts";
@@ -72,10 +73,10 @@ export async function importOrganization(parts: ImportParts, report: TransferRep
   for (let attempt = 1; ; attempt++) {
     const removals = await countAllRemovals(store.reader);
     report.step("copying blobs");
-    await copyBlobs(parts, report);
+    const listed = await copyBlobs(parts, report);
     report.step("copying rows");
     try {
-      return await store.transaction((db) => importRows(db, parts, removals), { hasNoTimeLimit: true });
+      return await store.transaction((db) => importRows(db, parts, { listed, removals }), { hasNoTimeLimit: true });
     } catch (error) {
       if (!(error instanceof BlobsMayBeGone) || attempt === MAX_ATTEMPTS) throw error;
       await sleep(100 * attempt);
@@ -126,7 +127,15 @@ async function assertAbsent(db: ReadDb, { exported, tables }: ImportParts): Prom
   }
 }
 
-async function copyBlobs({ target, store, blobs }: ImportParts, report: TransferReport): Promise<void> {
+interface CopiedBlobs {
+  /** The digests of the blobs that the export has. */
+  readonly listed: ReadonlySet<string>;
+  /** The removals of blobs before the first one was copied. */
+  readonly removals: number;
+}
+
+async function copyBlobs({ target, store, blobs }: ImportParts, report: TransferReport): Promise<CopiedBlobs["listed"]> {
+  const listed = new Set<string>();
   const seen = { blobs: 0, bytes: 0 };
   await eachConcurrently(readBlobLines(target, BLOB_LIST), CONCURRENCY, async (blob) => {
     await linkBlob(
@@ -135,17 +144,25 @@ async function copyBlobs({ target, store, blobs }: ImportParts, report: Transfer
       () => storeBlob(target, blobs, blob),
       async () => {},
     );
+    listed.add(blob.digest);
     seen.blobs++;
     seen.bytes += blob.size;
     report.progress(seen);
   });
+  return listed;
 }
 
-/** The blob store compares the digest, and its write is durable. */
+/**
+ * The blob store compares the digest, and its write is durable. The export must have the bytes also of a blob that is
+ * here: it may belong to others.
+ */
 async function storeBlob(target: BackupTarget, blobs: BlobStore, { digest, size }: ListedBlob): Promise<number> {
-  if ((await blobs.stat(digest))?.size === size) return size;
   try {
-    return await putBlob(blobs, digest, await target.read(blobPath(digest)), `import-${digest.replace(":", "-").slice(0, 100)}`);
+    const bytes = await target.read(blobPath(digest));
+    const isHere = (await blobs.stat(digest))?.size === size;
+    if (!isHere) return await putBlob(blobs, digest, bytes, `import-${digest.replace(":", "-").slice(0, 100)}`);
+    if (await hasDigest(bytes, digest)) return size;
+    throw new DigestMismatch();
   } catch (error) {
     if (error instanceof DigestMismatch) throw new Error(`the blob ${digest} of the export is damaged`, { cause: error });
     if (error instanceof NoSuchObject) throw new Error(`the export has lost the blob ${digest}`, { cause: error });
@@ -153,10 +170,10 @@ async function storeBlob(target: BackupTarget, blobs: BlobStore, { digest, size 
   }
 }
 
-async function importRows(db: WriteDb, parts: ImportParts, removals: number): Promise<ImportResult> {
+async function importRows(db: WriteDb, parts: ImportParts, { listed, removals }: CopiedBlobs): Promise<ImportResult> {
   const { target, exported, tables } = parts;
   await assertAbsent(db, parts);
-  const imported = new ImportedRows(db, parts, await readTableShapes(db));
+  const imported = new ImportedRows(db, { ...parts, listed }, await readTableShapes(db));
   const known = new Map(exported.tables.map((table) => [table.name, table]));
   // Events come last: nothing is published while their positions are reserved.
   const names = Object.keys(tables).toSorted((a, b) => Number(hasPosition(tables, a)) - Number(hasPosition(tables, b)));

@@ -11,14 +11,19 @@ import { type Cell, type ExportedTable, readRows } from "./export-format.ts";
 import type { ImportParts, ImportResult } from "./import-organization.ts";
 import { type CarriedTable, isCarried } from "./organization-tables.ts";
 import { isSecret, openFromTransfer } from "./sealed-values.ts";
-import { createRowVerifier, isVerifiedLater, UnverifiedTable } from "./verify-rows.ts";
+import { createBlobVerifier, createRowVerifier, isVerifiedLater, UnverifiedTable } from "./verify-rows.ts";
 
 type Row = Record<string, Cell | Buffer>;
+
+interface RowsParts extends ImportParts {
+  /** The digests of the blobs that the export has. */
+  readonly listed: ReadonlySet<string>;
+}
 
 /** The state of one attempt. */
 export class ImportedRows {
   readonly #db: WriteDb;
-  readonly #parts: ImportParts;
+  readonly #parts: RowsParts;
   readonly #shapes: ReadonlyMap<string, TableShape>;
   /** The numbers of rows here, by their numbers in the export, of tables that others refer to. */
   readonly #numbers = new Map<string, Map<Cell, number>>();
@@ -31,7 +36,7 @@ export class ImportedRows {
   #rows = 0;
   #present = 0;
 
-  constructor(db: WriteDb, parts: ImportParts, shapes: ReadonlyMap<string, TableShape>) {
+  constructor(db: WriteDb, parts: RowsParts, shapes: ReadonlyMap<string, TableShape>) {
     this.#db = db;
     this.#parts = parts;
     this.#shapes = shapes;
@@ -43,9 +48,11 @@ export class ImportedRows {
     const shape = this.#shapes.get(table.name);
     if (ownership === undefined || !isCarried(ownership) || shape === undefined) throw new Error(`there is no table ${table.name}`);
     if (ownership.position !== undefined) await this.#reservePositions();
-    const { uid } = this.#parts.exported.organization;
+    const { exported, references, listed } = this.#parts;
+    const { uid } = exported.organization;
     const isNew = await ownership.newRows?.(this.#db, uid);
-    const destination = { shape, ownership, verify: createRowVerifier(shape, ownership, uid) };
+    const verifiers = [createRowVerifier(shape, ownership, uid), createBlobVerifier(shape, references, listed)];
+    const destination = { shape, ownership, verifiers };
     const unverified = isVerifiedLater(ownership) ? new UnverifiedTable(shape, ownership) : undefined;
     if (unverified !== undefined) this.#unverified.push(unverified);
     let batch: Row[] = [];
@@ -73,9 +80,9 @@ export class ImportedRows {
   }
 
   /** @returns undefined for a row that is left out */
-  #rowOf(cells: readonly Cell[], { columns }: ExportedTable, { shape, ownership, verify }: Destination): Row | undefined {
+  #rowOf(cells: readonly Cell[], { columns }: ExportedTable, { shape, ownership, verifiers }: Destination): Row | undefined {
     const row: Row = Object.fromEntries(columns.map((column, at) => [column, cells[at] ?? null]));
-    verify(row);
+    for (const verify of verifiers) verify(row);
     const { onlyWith, rowNumbers = {}, position, secret } = ownership;
     if (onlyWith !== undefined && !this.#inserted.get(onlyWith.table)?.has(String(row[onlyWith.column]))) return undefined;
     if (!this.#isUsable(ownership)) return undefined;
@@ -227,8 +234,8 @@ function explained(error: unknown, table: string): unknown {
 interface Destination {
   readonly shape: TableShape;
   readonly ownership: CarriedTable;
-  /** @throws Error for the operator if the row belongs to another organization */
-  verify(row: Row): void;
+  /** Each throws an Error for the operator for a row that the export must not have. */
+  readonly verifiers: readonly ((row: Row) => void)[];
 }
 
 function fail(message: string): never {

@@ -1,5 +1,6 @@
-/** Refuses an export with rows of other organizations: they would give its maker rights there. */
+/** Refuses an export with rows of other organizations, or with names of their blobs: they would give its maker rights there. */
 import { sql } from "kysely";
+import type { BlobReference } from "../blobs/references.ts";
 import type { ReadDb } from "../db/store.ts";
 import type { TableShape } from "../db/table-columns.ts";
 import { isAtOrBelow, parentOf } from "../lib/uid.ts";
@@ -20,6 +21,24 @@ export function createRowVerifier({ name, columns }: TableShape, { isOwned }: Ca
     const isInside = (column: string) => row[column] === null || row[column] === "" || isAtOrBelow(String(row[column]), organization);
     const isInPlace = !hasParent || (row.parent ?? "/") === parentOf(String(row.uid));
     if (isOwned?.(row, organization) === false || !isInPlace || !uids.every(isInside)) throw foreignRow(name, organization);
+  };
+}
+
+/**
+ * A row that names a blob gives its readers the content, so the export must have that content.
+ * @param listed digests of the blobs that the export has
+ * @returns a function that throws an Error for the operator if a row names another blob
+ */
+export function createBlobVerifier(
+  { name }: TableShape,
+  references: readonly BlobReference[],
+  listed: ReadonlySet<string>,
+): (row: Row) => void {
+  const columns = references.filter(({ table }) => table === name).map(({ column }) => column);
+  return (row) => {
+    const missing = columns.map((column) => String(row[column])).find((digest) => !listed.has(digest));
+    if (missing !== undefined)
+      throw new Error(`a row of ${name} in the export names the blob ${missing}, which the export does not have; nothing was imported`);
   };
 }
 

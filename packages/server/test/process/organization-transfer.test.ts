@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { zstdCompressSync } from "node:zlib";
 import pg from "pg";
@@ -18,15 +18,16 @@ import { until, within } from "../harness/wait.ts";
 
 const LAYERS = 12;
 
-/** A stopped server with an image in `my-org/app`. @returns a digest of a layer */
-async function createImage(settings: Settings): Promise<string> {
+/** A stopped server with an image in the repo `app`. @returns the digest of its first layer */
+async function createImage(settings: Settings, content = "the bytes", organization = "my-org"): Promise<string> {
   await using server = await startHoltd(settings);
   const token = await printedToken({ ...settings, HOLT_BASE_URL: server.baseUrl });
   using client = createRegistryClient(server.baseUrl, basic("_token", token));
   const layers = [];
-  for (let i = 0; i < LAYERS; i++) layers.push(await client.blob("my-org/app", `the bytes of layer ${i}`));
-  const config = await client.blob("my-org/app", "{}");
-  await client.manifest("my-org/app", { schemaVersion: 2, config, layers }, "v1");
+  const repo = `${organization}/app`;
+  for (let i = 0; i < LAYERS; i++) layers.push(await client.blob(repo, `${content} of layer ${i}`));
+  const config = await client.blob(repo, "{}");
+  await client.manifest(repo, { schemaVersion: 2, config, layers }, "v1");
   server.kill("SIGTERM");
   await server.ended;
   return layers[0]?.digest ?? "";
@@ -176,6 +177,38 @@ for (const store of storeNames) {
     const { code, stdout, stderr } = await runHoltd(["import", "org", exported], to);
     assert.equal(code, 0, stdout + stderr);
   });
+
+  test(`an import on ${store} refuses an export that names a blob whose content it does not have, although the server has it`, async () => {
+    await using folder = await temporaryFolder();
+    const from = { HOLT_DATA_DIR: join(folder.path, "from"), HOLT_LOG_LEVEL: "error" };
+    const to = {
+      ...{ HOLT_DATA_DIR: join(folder.path, "to"), HOLT_LOG_LEVEL: "error" },
+      HOLT_DATABASE_URL: store === "postgres" ? await createDatabase() : "",
+    };
+    await createImage(from);
+    // The organization of the other server has content that the export does not have.
+    const secret = await createImage({ ...to, HOLT_ORG_NAME: "other-org" }, "secret bytes", "other-org");
+    const size = "secret bytes of layer 0".length;
+    const [exported, forged] = [join(folder.path, "export"), join(folder.path, "forged")];
+    assert.equal((await runHoltd(["export", "my-org", exported], from)).code, 0);
+    await cp(exported, forged, { recursive: true });
+    const [row = {}] = (await rowsIn(exported)).get("repo_blob") ?? [];
+    await addRow(forged, "repo_blob", { ...row, digest: secret });
+    const refuse = async (message: RegExp) => {
+      const { code, stderr } = await runHoltd(["import", "org", forged], to);
+      assert.equal(code, 1, stderr);
+      assert.match(stderr, message);
+    };
+    await refuse(new RegExp(`a row of repo_blob in the export names the blob ${secret}, which the export does not have`));
+    await listBlob(forged, `${secret} ${size}`);
+    await refuse(new RegExp(`the export has lost the blob ${secret}`));
+    await mkdir(dirname(blobIn(forged, secret)), { recursive: true });
+    await writeFile(blobIn(forged, secret), "x".repeat(size));
+    await refuse(new RegExp(`the blob ${secret} of the export is damaged`));
+    await writeFile(blobIn(forged, secret), "secret bytes of layer 0");
+    const { code, stdout, stderr } = await runHoltd(["import", "org", forged], to);
+    assert.equal(code, 0, stdout + stderr);
+  });
 }
 
 /** Rows that would give rights in another organization, or change what belongs to it or to all, by the names of their tables. */
@@ -216,4 +249,14 @@ async function addRow(folder: string, table: string, row: Row): Promise<void> {
     }),
   );
   await writeFile(join(folder, MANIFEST), JSON.stringify({ ...manifest, tables }));
+}
+
+/** Adds a line to the list of blobs of an export, with its hash. */
+async function listBlob(folder: string, line: string): Promise<void> {
+  const manifest = await manifestIn(folder);
+  const { path } = manifest.blobs.file;
+  const text = `${await readFile(join(folder, path), "utf8")}${line}\n`;
+  await writeFile(join(folder, path), text);
+  const file = { path, size: Buffer.byteLength(text), sha256: sha256Hex(text) };
+  await writeFile(join(folder, MANIFEST), JSON.stringify({ ...manifest, blobs: { ...manifest.blobs, file } }));
 }
