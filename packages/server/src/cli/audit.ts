@@ -119,7 +119,7 @@ async function exportChain(config: Config, organization: string): Promise<number
   const { reader } = installation.store;
   const chain = organization === "" ? "" : await findChain(organization, reader);
   for (let after = -1; ; ) {
-    const entries = await readChainEntries(reader, chain, after, ENTRIES_PER_READ);
+    const { entries } = await readChainEntries(reader, chain, after, ENTRIES_PER_READ);
     for (const entry of entries) console.log(lineOf(entry));
     const last = entries.at(-1);
     if (last === undefined) break;

@@ -2,6 +2,7 @@
 
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type AuditEntry, AuditService } from "@holt/api/gen/holt/v1/audit_pb.ts";
+import { appendAudit } from "../../src/audit/append.ts";
 import type { EntryContent } from "../../src/audit/audit-entry.ts";
 import { readSealState, seal } from "../../src/auditing/chain/seal.ts";
 import { until } from "../harness/wait.ts";
@@ -38,4 +39,13 @@ export async function listWhen(world: World, request: ListRequest, isThere: (ent
     return isThere(found);
   });
   return found;
+}
+
+/** Appends entries of 64 KiB each, as those of large changes are. */
+export async function appendLargeEntries({ store, clock, orgUid: organization }: World, count: number): Promise<void> {
+  const request = JSON.stringify({ text: "x".repeat(60 * 1024) });
+  await store.transaction(async (db) => {
+    for (let i = 0; i < count; i++)
+      await appendAudit(db, { action: "large", actor: "", target: organization, organization, outcome: "OK", request, now: clock.now() });
+  });
 }

@@ -1,7 +1,8 @@
 /** Records, lists and exports of the audit log. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { AuditService } from "@holt/api/gen/holt/v1/audit_pb.ts";
+import { toBinary } from "@bufbuild/protobuf";
+import { AuditService, ListAuditEntriesResponseSchema } from "@holt/api/gen/holt/v1/audit_pb.ts";
 import { PullToken_Right, PullTokensService } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
@@ -10,10 +11,11 @@ import { appendAudit } from "../../src/audit/append.ts";
 import { indexBlocks } from "../../src/auditing/chain/segment-index.ts";
 import { rotateKeys } from "../../src/cli/commands.ts";
 import { readConfig } from "../../src/config.ts";
+import { timestampFromText } from "../../src/lib/clock.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { answerOf, codeOf } from "../harness/clients.ts";
 import { describeWithWorld } from "../harness/world.ts";
-import { entriesAfter, lastSeq, listWhen, sealAll } from "./audit-log.ts";
+import { appendLargeEntries, entriesAfter, lastSeq, listWhen, sealAll } from "./audit-log.ts";
 
 const { listAuditEntries, exportAuditEntries, verifyAuditChain } = AuditService.method;
 const { createGroup, updateGroup, deleteGroup, getGroup } = GroupsService.method;
@@ -141,6 +143,44 @@ describeWithWorld("the audit log", (world) => {
         numbers.toSorted((a, b) => Number(orderBy === "number" ? a - b : b - a)),
       );
     }
+  });
+
+  test("pages of large entries end by their bytes, in lists and exports, and have every entry once", async () => {
+    const parent = world.orgUid;
+    await appendLargeEntries(world, 50);
+    await sealAll(world);
+    const sizes: number[] = [];
+    const listed: bigint[] = [];
+    for (let pageToken = "", isFirst = true; isFirst || pageToken !== ""; isFirst = false) {
+      const page = await world.must(listAuditEntries, { parent, action: "large", pageSize: 200, pageToken });
+      sizes.push(toBinary(ListAuditEntriesResponseSchema, page).length);
+      listed.push(...page.entries.map(({ number }) => number));
+      pageToken = page.nextPageToken;
+    }
+    const exported: bigint[] = [];
+    for (let after = 0n, hasMore = true; hasMore; ) {
+      const page = await world.must(exportAuditEntries, { parent, after });
+      sizes.push(page.lines.length);
+      const lines = page.lines.split("\n").filter((line) => line.includes('"large"'));
+      exported.push(...lines.map((line) => BigInt((JSON.parse(line) as { number: number }).number)));
+      [after, hasMore] = [page.last, page.hasMore];
+    }
+    assert.equal(new Set(listed).size, 50);
+    assert.deepEqual(exported, listed.toReversed());
+    assert.ok(Math.max(...sizes) < 1.5 * 1024 * 1024, `a page has ${Math.max(...sizes)} bytes`);
+  });
+
+  test("the last time that a request can name is after all entries, and the largest number too", async () => {
+    await world.group(world.orgUid, "before-the-end");
+    await sealAll(world);
+    await world.group(world.orgUid, "before-the-end-2");
+    await sealAll(world);
+    const { entries } = await world.must(listAuditEntries, { parent: world.orgUid });
+    const until = timestampFromText("9999-12-31T23:59:59.000Z");
+    assert.deepEqual((await world.must(listAuditEntries, { parent: world.orgUid, until })).entries, entries);
+    const after = 2n ** 63n - 1n;
+    const { lines, last, hasMore } = await world.must(exportAuditEntries, { parent: world.orgUid, after });
+    assert.deepEqual([lines.includes('"hash"'), last, hasMore], [false, after, false]);
   });
 
   test("a target is found in every segment of the index and behind the last one, in both orders", async () => {

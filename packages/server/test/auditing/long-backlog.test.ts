@@ -48,8 +48,8 @@ test("a long backlog of audit entries is sealed, verified, exported and deleted 
     const range = { organization: "", after: undefined, maxEntries: ENTRIES };
     const verified = await assertYielding("verifying", () => store.snapshot((db) => verifyChain(db, range, async () => undefined)));
     assert.deepEqual([verified.count, verified.problem], [ENTRIES, undefined]);
-    const exported = await assertYielding("exporting", () => readChainEntries(store.reader, "", 0, 1001));
-    assert.equal(exported.length, 1001);
+    const exported = await assertYielding("exporting", () => readChainEntries(store.reader, "", 0, 1000));
+    assert.deepEqual([exported.entries.length, exported.hasMore], [1000, true]);
     const keys = await createSigningKeys({ store, clock, log });
     await keys.current();
     await assertYielding("deleting", () => all(() => pruneEntries({ store, keys, clock, log, issuer: "", intervalMs: 0 }, 1)));

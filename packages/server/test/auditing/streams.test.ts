@@ -1,6 +1,6 @@
 /** Sealed entries reach a file, a syslog server and a webhook, in order and at least once, and retention keeps chains intact. */
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import { startProcess } from "../harness/holtd.ts";
 import { until } from "../harness/wait.ts";
 import { accept, answer, startWebhookReceiver } from "../harness/webhook-receiver.ts";
 import { startWorld, type World } from "../harness/world.ts";
-import { sealAll } from "./audit-log.ts";
+import { appendLargeEntries, sealAll } from "./audit-log.ts";
 
 /** An entry as `ORGANIZATION NUMBER`. */
 type Name = string;
@@ -111,6 +111,33 @@ for (const store of storeNames) {
       true,
     );
     assert.match(String(receiver.received[0]?.headers.authorization), /^Bearer ey/);
+  });
+
+  test(`a webhook gets large entries in batches of a bounded size, on ${store}`, async () => {
+    await using receiver = await startWebhookReceiver();
+    const env = { HOLT_AUDIT_STREAMS: `${receiver.url}/audit`, HOLT_OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8" };
+    await using world = await startWorld({ store, env });
+    await appendLargeEntries(world, 50);
+    assertWithoutGaps(await untilStreamed(world, () => receiver.received.flatMap(({ body }) => namesIn(body.toString()))));
+    const largest = Math.max(...receiver.received.map(({ body }) => body.length));
+    assert.ok(largest < 1.5 * 1024 * 1024, `a batch has ${largest} bytes`);
+  });
+
+  test(`a line of a file that was cut off, such as by a full disk, is removed before the next entries, on ${store}`, async () => {
+    const folder = await mkdtemp(join(tmpdir(), "holt-audit-"));
+    try {
+      const path = join(folder, "audit.jsonl");
+      await writeFile(path, `{"checkpoint":"a.b.c"}\n{"organization":"0123`);
+      await using world = await startWorld({ store, env: { HOLT_AUDIT_STREAMS: `file://${path}` } });
+      const linesNow = async () => (await readFile(path, "utf8")).split("\n").slice(0, -1);
+      const entries = async () => (await linesNow()).filter((line) => line.includes('"number"'));
+      assertWithoutGaps(await untilStreamed(world, async () => (await entries()).map(nameOf)));
+      const lines = await linesNow();
+      assert.equal(lines[0], '{"checkpoint":"a.b.c"}');
+      assert.equal(lines.length, (await entries()).length + 1);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
   });
 
   test(`a syslog server gets messages of RFC 5424, on ${store}`, async () => {

@@ -67,13 +67,15 @@ export function auditService(collaborators: AuditCollaborators) {
         if (after < 0n) throw invalidArgument("after", "after must not be negative");
         if (pageSize < 0) throw invalidArgument("page_size", "page_size must not be negative");
         const limit = pageSize === 0 ? MAX_LINES : Math.min(pageSize, MAX_LINES);
-        const rows = await readChainEntries(call.db, parent, Number(after), limit + 1);
-        const entries = rows.slice(0, limit);
-        const hasMore = rows.length > limit;
+        const { entries, hasMore } = await readChainEntries(call.db, parent, numberFrom(after), limit);
         const jws = hasMore ? undefined : await lastJws(call.db, parent);
         const lines = [...entries.map(lineOf), ...(jws === undefined ? [] : [JSON.stringify({ checkpoint: jws })])];
-        const last = BigInt(entries.at(-1)?.number ?? Number(after));
-        return create(ExportAuditEntriesResponseSchema, { lines: lines.map((line) => `${line}\n`).join(""), last, hasMore });
+        const last = entries.at(-1)?.number;
+        return create(ExportAuditEntriesResponseSchema, {
+          lines: lines.map((line) => `${line}\n`).join(""),
+          last: last === undefined ? after : BigInt(last),
+          hasMore,
+        });
       }),
 
       verifyAuditChain: read(async ({ parent, pageToken }, call) => {
@@ -115,6 +117,11 @@ function filterOf(request: ListAuditEntriesRequest): EntryFilter {
     since: since === undefined ? undefined : parseTime("since", since),
     until: until === undefined ? undefined : parseTime("until", until),
   };
+}
+
+/** The number of an entry. No chain has as many entries as the largest number that is exact here. */
+function numberFrom(after: bigint): number {
+  return Math.min(Number(after), Number.MAX_SAFE_INTEGER - 1);
 }
 
 function parseOrder(orderBy: string): boolean {

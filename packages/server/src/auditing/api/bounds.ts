@@ -3,6 +3,7 @@ import { sql } from "kysely";
 import { ROW } from "../../db/lookup.ts";
 import { type Placeholders, prepareEach } from "../../db/prepared.ts";
 import type { ReadDb } from "../../db/store.ts";
+import { isTime } from "../../lib/clock.ts";
 import { type BlockHead, blockAt } from "../chain/block.ts";
 import type { PageEnd } from "./page-end.ts";
 
@@ -87,6 +88,8 @@ function lastOf({ first_number, count }: BlockHead): number {
   return Number(first_number) + count - 1;
 }
 
+/** The texts of years after 9999 and before 1 do not sort by time. */
 function shift(time: string, ms: number): string {
-  return new Date(Date.parse(time) + ms).toISOString();
+  const shifted = new Date(Date.parse(time) + ms);
+  return isTime(shifted) ? shifted.toISOString() : time;
 }

@@ -2,7 +2,7 @@
 import { type EntryHead, parseHead } from "../../audit/audit-entry.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { isAtOrBelow } from "../../lib/uid.ts";
-import { type ChainEntry, countReads, readLocated } from "../chain/block.ts";
+import { bytesOf, type ChainEntry, countReads, MAX_READ_BYTES, readLocated } from "../chain/block.ts";
 import { keyOf, type Property, prefixesOf, REFUSED, requestTerm, targetTerm, termOf } from "../chain/terms.ts";
 import { type Batch, candidateBatches } from "./candidates.ts";
 import type { PageEnd } from "./page-end.ts";
@@ -53,11 +53,11 @@ export async function findEntries(db: ReadDb, filter: EntryFilter, window: Windo
   const { limit, isDescending, after } = window;
   const { organization, since, until } = filter;
   const found: ChainEntry[] = [];
-  const scanned = { entries: 0, cost: 0, blocks: 0, searched: 0 };
+  const scanned = { entries: 0, cost: 0, blocks: 0, searched: 0, foundBytes: 0 };
   const range = { organization, since, until, after, isDescending };
   for await (const batch of candidateBatches(db, conditionsOf(filter), range)) {
     const end = await addMatches(db, batch, { filter, limit, found, scanned });
-    if (found.length > limit) return pageOf(found.slice(0, limit));
+    if (isPageFull(found, limit, scanned)) return pageOf(found.slice(0, limit));
     if (end !== undefined) return { entries: found, next: { number: end } };
     scanned.blocks += batch.blocks;
     scanned.searched += batch.cost;
@@ -76,21 +76,31 @@ interface Search {
   readonly filter: EntryFilter;
   readonly limit: number;
   readonly found: ChainEntry[];
-  readonly scanned: { entries: number; cost: number };
+  readonly scanned: { entries: number; cost: number; foundBytes: number };
+}
+
+/** The page ends with the entry that reaches the bytes of one read. The entry after its limit shows that there is a next page. */
+function isPageFull(found: readonly ChainEntry[], limit: number, { foundBytes }: Pick<Search["scanned"], "foundBytes">): boolean {
+  return found.length > limit || foundBytes >= MAX_READ_BYTES;
 }
 
 /** @returns the number of the last entry that was read, if there may be no more for this page */
 async function addMatches(db: ReadDb, { locations }: Batch, search: Search): Promise<number | undefined> {
   const { filter, limit, found, scanned } = search;
-  for (let start = 0; start < locations.length && found.length <= limit; ) {
+  const isFull = () => isPageFull(found, limit, scanned);
+  for (let start = 0; start < locations.length && !isFull(); ) {
     const size = readSize(limit + 1 - found.length, found.length, scanned.entries);
     const some = locations.slice(start, start + size);
-    const entries = await readLocated(db, some);
-    for (const entry of entries) if (found.length <= limit && matches(entry, filter)) found.push(entry);
-    start += size;
+    const { entries, count } = await readLocated(db, some);
+    for (const entry of entries) {
+      if (isFull() || !matches(entry, filter)) continue;
+      found.push(entry);
+      scanned.foundBytes += bytesOf(entry);
+    }
+    start += count;
     scanned.entries += entries.length;
     scanned.cost += entries.length + (ENTRIES_PER_READ_OF_BLOCK - 1) * countReads(db, some);
-    if (scanned.cost >= MAX_ENTRIES && found.length <= limit) return entries.at(-1)?.number;
+    if (scanned.cost >= MAX_ENTRIES && !isFull()) return entries.at(-1)?.number;
   }
   return undefined;
 }

@@ -1,6 +1,7 @@
 /** Blocks of sealed entries: building one from entries, and reading entries by their blocks. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type RawBuilder, sql } from "kysely";
+import { MAX_PAGE_BYTES } from "../../api/resource/page-bytes.ts";
 import type { AuditBlockTable } from "../../audit/tables.ts";
 import { ROW } from "../../db/lookup.ts";
 import { type Placeholders, prepare } from "../../db/prepared.ts";
@@ -63,6 +64,38 @@ export async function readContents(db: ReadDb, seqs: readonly number[]): Promise
   return new Map(rows.map(({ seq, content }) => [Number(seq), content]));
 }
 
+/** An entry of a batch may have 1.5 MB, so a read ends by bytes, too. Clients of gRPC refuse messages of more than 4 MiB by default. */
+export const MAX_READ_BYTES = MAX_PAGE_BYTES;
+
+export function bytesOf({ content = "" }: Pick<ChainEntry, "content">): number {
+  return Buffer.byteLength(content);
+}
+
+interface ContentRow {
+  readonly place: number;
+  readonly seq: number;
+  readonly content: string;
+  /** Number of the rows that are there. */
+  readonly present: number;
+}
+
+const firstContentsBySeq = prepare((db, slot: SlotOf<{ seqs: readonly { readonly place: number; readonly seq: number }[] }>) => {
+  const wanted = sql`${db.dialect.rowsOf(slot("seqs"), { place: "bigint", seq: "bigint" })} as r`;
+  const columns = sql`r.place, e.seq, octet_length(e.content) as size`;
+  const sized = db.dialect.lookUp(columns, wanted, sql`audit_entry as e`, sql`e.seq = r.seq`);
+  const summed = sql`select f.*, sum(f.size) over (order by f.place) as total, count(*) over () as present from (${sized}) as f`;
+  return sql<ContentRow>`select s.place, s.seq, s.present, (select e.content from audit_entry as e where e.seq = s.seq) as content
+    from (${summed}) as s where s.total - s.size < ${sql.lit(MAX_READ_BYTES)} order by s.place`.compile(db);
+});
+
+/** @returns content by seq, up to the one that reaches `MAX_READ_BYTES`, and the number of seqs that were read */
+async function readFirstContents(db: ReadDb, seqs: readonly number[]): Promise<{ contents: Map<number, string>; count: number }> {
+  const rows = seqs.length === 0 ? [] : await firstContentsBySeq.rows(db, { seqs: seqs.map((seq, place) => ({ place, seq })) });
+  const contents = new Map(rows.map(({ seq, content }) => [Number(seq), content]));
+  const isCut = rows.length < Number(rows[0]?.present ?? 0);
+  return { contents, count: isCut ? Number(rows.at(-1)?.place) + 1 : seqs.length };
+}
+
 /** Neighbouring entries of a block that one row of a result has. */
 interface Run {
   readonly block: number;
@@ -104,9 +137,18 @@ interface RunRow {
   readonly hashes: Uint8Array;
 }
 
-/** The entries at the locations, in their order. Reads a few bytes of each block, not all of it. */
-export async function readLocated(db: ReadDb, locations: readonly Location[]): Promise<ChainEntry[]> {
-  if (locations.length === 0) return [];
+export interface LocatedEntries {
+  readonly entries: readonly ChainEntry[];
+  /** Number of the locations that were read, from the first one on. */
+  readonly count: number;
+}
+
+/**
+ * The entries at the locations, in their order, up to the one that reaches `MAX_READ_BYTES`. Reads a few bytes of each block,
+ * not all of it.
+ */
+export async function readLocated(db: ReadDb, locations: readonly Location[]): Promise<LocatedEntries> {
+  if (locations.length === 0) return { entries: [], count: 0 };
   const { runs, indexes } = runsOf(db, locations);
   const rows = await readRuns(db, runs);
   const found = locations.flatMap(({ index }, order) => {
@@ -115,13 +157,15 @@ export async function readLocated(db: ReadDb, locations: readonly Location[]): P
     if (row === undefined) return [];
     const at = index - run.first;
     const seq = numbersOf(row.seqs.subarray(at * NUMBER_LENGTH, (at + 1) * NUMBER_LENGTH))[0] ?? 0;
-    return [{ organization: row.org_uid, number: Number(row.first_number) + index, hash: hashText(hashAt(row, at)), seq }];
+    const entry = { organization: row.org_uid, number: Number(row.first_number) + index, hash: hashText(hashAt(row, at)) };
+    return [{ order, seq, entry }];
   });
-  const contents = await readContents(
+  const { contents, count } = await readFirstContents(
     db,
     found.map(({ seq }) => seq),
   );
-  return found.map(({ seq, ...entry }) => ({ ...entry, content: contents.get(seq) }));
+  const entries = found.slice(0, count).map(({ seq, entry }) => ({ ...entry, content: contents.get(seq) }));
+  return { entries, count: found[count]?.order ?? locations.length };
 }
 
 interface WantedRun {
@@ -149,8 +193,30 @@ async function readRuns(db: ReadDb, runs: readonly Run[]): Promise<Map<number, R
 
 export type BlockHead = Pick<AuditBlockTable, "id" | "first_number" | "count">;
 
-/** The first entries of a chain after a number, in order. */
-export async function readChainEntries(db: ReadDb, organization: string, after: number, limit: number): Promise<ChainEntry[]> {
+export interface ChainPage {
+  readonly entries: readonly ChainEntry[];
+  readonly hasMore: boolean;
+}
+
+/** The first entries of a chain after a number, in order, up to the limit or the one that reaches `MAX_READ_BYTES`. */
+export async function readChainEntries(db: ReadDb, organization: string, after: number, limit: number): Promise<ChainPage> {
+  const locations = await locationsAfter(db, organization, after, limit + 1);
+  const wanted = locations.slice(0, limit);
+  const entries: ChainEntry[] = [];
+  let bytes = 0;
+  let read = 0;
+  // The event loop is free between two slices, also on SQLite.
+  while (read < wanted.length && bytes < MAX_READ_BYTES) {
+    if (read > 0) await nextTurn();
+    const slice = await readLocated(db, wanted.slice(read, read + ENTRIES_PER_SLICE));
+    entries.push(...slice.entries);
+    for (const entry of slice.entries) bytes += bytesOf(entry);
+    read += slice.count;
+  }
+  return { entries, hasMore: read < locations.length };
+}
+
+async function locationsAfter(db: ReadDb, organization: string, after: number, limit: number): Promise<Location[]> {
   const containing = await blockAt(db, organization, after + 1);
   const from = containing?.first_number ?? after + 1;
   // A block has at least one entry.
@@ -160,20 +226,14 @@ export async function readChainEntries(db: ReadDb, organization: string, after: 
     .where("org_uid", "=", organization)
     .where("first_number", ">=", from)
     .orderBy("first_number")
-    .limit(limit + 1)
+    .limit(limit)
     .execute();
   const locations: Location[] = [];
   for (const block of blocks) {
     const start = Math.max(0, after + 1 - Number(block.first_number));
     for (let index = start; index < block.count && locations.length < limit; index++) locations.push({ block: Number(block.id), index });
   }
-  // The event loop is free between two slices, also on SQLite.
-  const entries: ChainEntry[] = [];
-  for (let start = 0; start < locations.length; start += ENTRIES_PER_SLICE) {
-    if (start > 0) await nextTurn();
-    entries.push(...(await readLocated(db, locations.slice(start, start + ENTRIES_PER_SLICE))));
-  }
-  return entries;
+  return locations;
 }
 
 const lastBlockFrom = prepare(
@@ -200,6 +260,6 @@ export async function hashOfNumber(db: ReadDb, organization: string, number: num
   if (block === undefined) return undefined;
   const index = number - Number(block.first_number);
   if (index >= block.count) return undefined;
-  const [entry] = await readLocated(db, [{ block: Number(block.id), index }]);
-  return entry?.hash;
+  const { entries } = await readLocated(db, [{ block: Number(block.id), index }]);
+  return entries[0]?.hash;
 }

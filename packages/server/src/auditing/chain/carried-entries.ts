@@ -15,14 +15,14 @@ const ENTRIES_PER_READ = 500;
 export async function* readCarriedEntries(db: ReadDb, organization: string): AsyncIterable<CarriedEntry> {
   let last = 0;
   for (let after = 0, isLast = false; !isLast; ) {
-    const entries = await readChainEntries(db, organization, after, ENTRIES_PER_READ);
+    const { entries, hasMore } = await readChainEntries(db, organization, after, ENTRIES_PER_READ);
     for (const { number, content } of entries) {
       if (content === undefined) throw new Error(`entry ${number} of the audit log is missing: run holtd audit verify ${organization}`);
       last = number;
       yield { seq: number, content };
     }
     after = entries.at(-1)?.number ?? after;
-    isLast = entries.length < ENTRIES_PER_READ;
+    isLast = !hasMore;
   }
   for (let progress = await readSealState(db), isLast = false; !isLast; ) {
     const found = await readNewEntries(db, progress, { limit: ENTRIES_PER_READ, now: new Date() });

@@ -46,10 +46,10 @@ export async function createEntryFilter(
 
 async function* readSealed(db: ReadDb, organization: string, base: number): AsyncGenerator<ChainEntry, void> {
   for (let after = base; ; ) {
-    const entries = await readChainEntries(db, organization, after, ENTRIES_PER_READ);
+    const { entries, hasMore } = await readChainEntries(db, organization, after, ENTRIES_PER_READ);
     yield* entries;
     const last = entries.at(-1);
-    if (last === undefined || entries.length < ENTRIES_PER_READ) return;
+    if (last === undefined || !hasMore) return;
     after = last.number;
   }
 }

@@ -44,19 +44,19 @@ export function startStream(url: URL, target: Target, { store, clock, log }: Str
     const stored = await readState(store.reader, name);
     const place = stored ?? (await store.transaction(async (db) => decideState(db, name, await endOfLog(db))));
     const locations = await locationsAfter(store.reader, place);
-    const last = locations.at(-1);
-    if (last === undefined || !(await hold())) return POLL_MS;
-    const entries = await readLocated(store.reader, locations);
+    if (locations.length === 0 || !(await hold())) return POLL_MS;
+    // A target may refuse a large batch, and would then refuse it for ever.
+    const { entries, count } = await readLocated(store.reader, locations);
     await target(entries);
     const isStored = await lease.hold(name, (db) =>
       db
         .updateTable("server_state")
-        .set({ value: textOf(last) })
+        .set({ value: textOf(locations[count - 1] as Location) })
         .where("name", "=", name)
         .execute(),
     );
     if (!isStored) renewAt = undefined;
-    return locations.length === ENTRIES_PER_BATCH ? 0 : POLL_MS;
+    return count < locations.length || count === ENTRIES_PER_BATCH ? 0 : POLL_MS;
   }
 
   const loop = new Loop({ name: `streaming the audit log to ${url.protocol}//${url.host}`, log, spacingMs: 0, step });

@@ -1,5 +1,4 @@
 /** The places that entries can be streamed to: a file, a syslog server, a webhook. */
-import { open } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { parseHead } from "../../audit/audit-entry.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -8,6 +7,7 @@ import type { OutboundClient } from "../../outbound/client.ts";
 import { sendToSyslog } from "../../outbound/syslog.ts";
 import type { ChainEntry } from "../chain/block.ts";
 import { lineOf } from "../entry-line.ts";
+import { appendLines } from "./append-lines.ts";
 
 /** Resolves once the target has the entries. Rejects if that is not certain; they are then sent again. */
 export type Target = (entries: readonly ChainEntry[]) => Promise<void>;
@@ -23,20 +23,14 @@ const TOKEN_LIFE_S = 300;
 const WEBHOOK_TIMEOUT_MS = 30_000;
 
 export function createTarget(url: URL, parts: TargetParts): Target {
-  if (url.protocol === "file:") return (entries) => appendToFile(fileURLToPath(url), entries);
+  // Opens the file for each batch, so that it can be rotated.
+  if (url.protocol === "file:") return (entries) => appendLines(fileURLToPath(url), linesOf(entries));
   if (url.protocol.startsWith("syslog+")) return (entries) => sendToSyslog(url, entries.map(syslogMessageOf));
   return (entries) => post(url, linesOf(entries), parts);
 }
 
 function linesOf(entries: readonly ChainEntry[]): string {
   return entries.map((entry) => `${lineOf(entry)}\n`).join("");
-}
-
-/** Opens the file for each batch, so that it can be rotated. */
-async function appendToFile(path: string, entries: readonly ChainEntry[]): Promise<void> {
-  await using file = await open(path, "a", 0o600);
-  await file.writeFile(linesOf(entries));
-  await file.sync();
 }
 
 function syslogMessageOf(entry: ChainEntry) {
