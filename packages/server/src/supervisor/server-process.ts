@@ -1,6 +1,6 @@
 /** One server process, as its supervisor sees it. */
+import type { ChildProcess } from "node:child_process";
 import cluster, { type Worker } from "node:cluster";
-import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ownProgram } from "../lib/program-files.ts";
 import { closeUnconfirmed } from "./close-unconfirmed.ts";
@@ -14,6 +14,8 @@ export interface Ready {
 export interface Ended {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
+  /** Why the system could not start the process: for example, it has too many, or the program is being replaced. */
+  readonly startError?: string;
 }
 
 const SCRAPE_MS = 5_000;
@@ -24,7 +26,8 @@ export class ServerProcess {
   readonly ready: Promise<Ready | undefined>;
   /** Resolves when the process has ended and its log is passed on. */
   readonly ended: Promise<Ended>;
-  readonly #worker: Worker;
+  /** Undefined if it could not be started. */
+  readonly #worker: Worker | undefined;
   readonly #scrapes = new Map<number, (text: string) => void>();
   #nextScrape = 0;
   #readyAt: number | undefined;
@@ -32,19 +35,16 @@ export class ServerProcess {
   /** @param log gets the log of the process */
   constructor(number: number, log: LineOutput) {
     this.number = number;
-    // The supervisor accepts connections and gives each to the next process that is free. If processes accepted connections
-    // themselves, some would get most of them, and those that wait for a process would be lost when it ends.
-    cluster.schedulingPolicy = cluster.SCHED_RR;
-    cluster.setupPrimary({ ...ownProgram("serve"), stdio: ["ignore", "inherit", "pipe", "ipc"] });
-    const worker = cluster.fork();
-    this.#worker = worker;
-    closeUnconfirmed(worker.process);
-    forwardLines(worker.process.stderr!, log);
-    this.ended = once(worker.process, "close").then(([code, signal]) => ({ code, signal }));
+    const forked = fork();
+    this.#worker = forked.worker;
+    this.ended = forked.ended;
     const ready = Promise.withResolvers<Ready | undefined>();
     this.ready = ready.promise;
     void this.ended.then(() => ready.resolve(undefined));
-    worker.on("error", ignore);
+    if (forked.worker === undefined) return;
+    const { worker } = forked;
+    closeUnconfirmed(worker.process);
+    forwardLines(worker.process.stderr!, log);
     worker.on("message", (message: ToSupervisor) => {
       if (message.kind === "hello") this.#send({ kind: "start", process: number });
       if (message.kind === "scraped") this.#scrapes.get(message.id)?.(message.text);
@@ -55,7 +55,7 @@ export class ServerProcess {
   }
 
   get pid(): number | undefined {
-    return this.#worker.process.pid;
+    return this.#worker?.process.pid;
   }
 
   /** Time for which the process has been ready, in milliseconds. Undefined if it has never been. */
@@ -70,7 +70,7 @@ export class ServerProcess {
   }
 
   kill(): void {
-    this.#worker.process.kill("SIGKILL");
+    this.#worker?.process.kill("SIGKILL");
   }
 
   /** All metrics of the process; undefined if it does not answer. */
@@ -90,8 +90,38 @@ export class ServerProcess {
 
   #send(message: ToServer): void {
     // Fails if the process has just ended, which `ended` reports.
-    this.#worker.process.send(message, ignore);
+    this.#worker?.process.send(message, ignore);
   }
+}
+
+type Forked = { readonly worker: Worker | undefined; readonly ended: Promise<Ended> };
+
+function fork(): Forked {
+  // The supervisor accepts connections and gives each to the next process that is free. If processes accepted connections
+  // themselves, some would get most of them, and those that wait for a process would be lost when it ends.
+  cluster.schedulingPolicy = cluster.SCHED_RR;
+  cluster.setupPrimary({ ...ownProgram("serve"), stdio: ["ignore", "inherit", "pipe", "ipc"] });
+  try {
+    const worker = cluster.fork();
+    worker.on("error", ignore);
+    const ended = endOf(worker.process);
+    return { worker: worker.process.pid === undefined ? undefined : worker, ended };
+  } catch (error) {
+    // Node throws some errors, such as a lack of memory, and reports others as an event.
+    return { worker: undefined, ended: Promise.resolve(notStarted(error as Error)) };
+  }
+}
+
+/** A process that could not be started has no event `close`. */
+function endOf(child: ChildProcess): Promise<Ended> {
+  return new Promise((resolve) => {
+    child.once("close", (code, signal) => resolve({ code, signal }));
+    child.once("error", (error) => child.pid === undefined && resolve(notStarted(error)));
+  });
+}
+
+function notStarted({ message }: Error): Ended {
+  return { code: null, signal: null, startError: message };
 }
 
 function ignore(): void {}

@@ -18,6 +18,8 @@ const STABLE_MS = 60_000;
 /** Starts that may fail one after another while no process serves. */
 const MAX_FAILED_STARTS = 5;
 
+const NOT_STARTED = "a server process could not be started";
+
 /** The result of the first start of the first process. */
 export interface Started {
   readonly signInLink: string | undefined;
@@ -61,7 +63,8 @@ export class Supervisor {
     const first = this.#startProcess(1);
     const ready = await first.ready;
     if (ready === undefined) {
-      const { code } = await first.ended;
+      const { code, startError } = await first.ended;
+      if (startError !== undefined) this.#options.log.fatal({ startError }, NOT_STARTED);
       this.#end.resolve(this.#isStopping ? 0 : (code ?? 1));
       return undefined;
     }
@@ -103,7 +106,8 @@ export class Supervisor {
       const servedMs = Math.round(process.servedMs() ?? 0);
       if (servedMs >= STABLE_MS) pauseMs = MIN_PAUSE_MS;
       const { log } = this.#options;
-      log.error({ process: process.number, pid: process.pid, servedMs, pauseMs, ...ended }, "a server process ended and is started again");
+      const message = ended.startError === undefined ? "a server process ended and is started again" : NOT_STARTED;
+      log.error({ process: process.number, pid: process.pid, servedMs, pauseMs, ...ended }, message);
       if (this.#failedStarts >= MAX_FAILED_STARTS && this.serving().length === 0) return this.#giveUp();
       await sleep(pauseMs, undefined, { signal: this.#stopped.signal }).catch(() => {});
       if (this.#isStopping) return;

@@ -83,10 +83,10 @@ export async function runHoltd(args: readonly string[], settings: Settings, uid?
   return await within(child.ended, () => `holtd ${args.join(" ")} did not end:\n${child.stderr()}`);
 }
 
-/** Starts a server and waits until it is ready. */
-export async function startHoltd(settings: Settings): Promise<RunningServer> {
+/** Starts a server and waits until it is ready. @param node the Node that runs it */
+export async function startHoltd(settings: Settings, node = process.execPath): Promise<RunningServer> {
   const listen = settings.HOLT_LISTEN ?? `127.0.0.1:${await freePort()}`;
-  const child = startProcess([], { ...settings, HOLT_LISTEN: listen });
+  const child = startProgram(node, [PROGRAM], { ...settings, HOLT_LISTEN: listen });
   await untilReady(child);
   const port = Number(listen.slice(listen.lastIndexOf(":") + 1));
   const scheme = settings.HOLT_TLS_CERT === undefined ? "http" : "https";

@@ -27,8 +27,8 @@ export interface Line extends Disposable {
   call(method: string, path: string, token: string): Promise<number>;
 }
 
-/** Resolves when all processes serve. */
-export async function startProcesses(count: number, given: Settings = {}): Promise<ProcessesFixture> {
+/** Resolves when all processes serve. @param node the Node that runs them */
+export async function startProcesses(count: number, given: Settings = {}, node?: string): Promise<ProcessesFixture> {
   await using stack = new AsyncDisposableStack();
   const folder = stack.use(await temporaryFolder());
   const metrics = await metricsAddress();
@@ -41,7 +41,7 @@ export async function startProcesses(count: number, given: Settings = {}): Promi
     HOLT_OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8",
     ...given,
   };
-  const server = stack.use(await startHoltd(settings));
+  const server = stack.use(await startHoltd(settings, node));
   const { port, baseUrl } = server;
   await until(async () => metricValue(await metrics.scrape(), "holt_processes_serving") === count);
   const token = await printedToken({ ...settings, HOLT_LISTEN: `127.0.0.1:${port}` });

@@ -1,6 +1,6 @@
 /** Tests holtd with HOLT_PROCESSES from outside: several server processes on one port. */
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
+import { copyFile, rename, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -50,6 +50,22 @@ test("a connection that a process was given and did not take is closed when the 
   process.kill(frozen, "SIGKILL");
   const outcomes = await within(calls, () => "a call has no answer");
   assert.deepEqual(outcomes.map(({ status }) => status).sort(), ["fulfilled", "fulfilled", "fulfilled", "rejected"]);
+});
+
+test("a process that cannot be replaced at once is replaced later, and the others serve meanwhile", async () => {
+  await using folder = await temporaryFolder();
+  const node = join(folder.path, "node");
+  await copyFile(process.execPath, node);
+  await using fixture = await startProcesses(COUNT, {}, node);
+  const [killed = 0] = readyPids(fixture.server);
+  // As while a package manager replaces the program.
+  await rename(node, `${node}.away`);
+  process.kill(killed, "SIGKILL");
+  await until(() => logLines(fixture.server).some(({ msg }) => msg === "a server process could not be started"));
+  assert.equal((await fetch(`${fixture.server.baseUrl}/readyz`)).status, 200);
+  await rename(`${node}.away`, node);
+  await until(async () => metricValue(await fixture.scrape(), "holt_processes_serving") === COUNT);
+  assert.equal((await fetch(`${fixture.server.baseUrl}/readyz`)).status, 200);
 });
 
 describe("several server processes on one port", () => {
