@@ -8,12 +8,14 @@ import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { SecurityTokenService } from "@holt/api/gen/platform/oidc/v1/security_token_service_pb.ts";
 import { appendAudit } from "../../src/audit/append.ts";
+import { payloadOf } from "../../src/auditing/chain/checkpoint.ts";
 import { indexBlocks } from "../../src/auditing/chain/segment-index.ts";
 import { rotateKeys } from "../../src/cli/commands.ts";
 import { readConfig } from "../../src/config.ts";
 import { timestampFromText } from "../../src/lib/clock.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { answerOf, codeOf } from "../harness/clients.ts";
+import { until } from "../harness/wait.ts";
 import { describeWithWorld } from "../harness/world.ts";
 import { appendLargeEntries, entriesAfter, lastSeq, listWhen, sealAll } from "./audit-log.ts";
 
@@ -181,6 +183,27 @@ describeWithWorld("the audit log", (world) => {
     const after = 2n ** 63n - 1n;
     const { lines, last, hasMore } = await world.must(exportAuditEntries, { parent: world.orgUid, after });
     assert.deepEqual([lines.includes('"hash"'), last, hasMore], [false, after, false]);
+  });
+
+  test("a chain gets checkpoints again after a clock that was far ahead was corrected, and the newest one is exported", async () => {
+    const AHEAD_MS = 48 * 3_600_000;
+    const grow = async () => {
+      await appendLargeEntries(world, 1);
+      await sealAll(world);
+      const chains = world.store.reader.selectFrom("audit_chain").where("org_uid", "=", world.orgUid);
+      await until(async () => {
+        const { number, checkpoint_number } = await chains.select(["number", "checkpoint_number"]).executeTakeFirstOrThrow();
+        return Number(number) === Number(checkpoint_number);
+      });
+      return Number((await chains.select("number").executeTakeFirstOrThrow()).number);
+    };
+    world.clock.advance(AHEAD_MS);
+    const before = await grow();
+    world.clock.advance(-AHEAD_MS);
+    const number = await grow();
+    const { lines } = await world.must(exportAuditEntries, { parent: world.orgUid, after: BigInt(before) });
+    const { checkpoint } = JSON.parse(lines.trim().split("\n").at(-1) ?? "") as { checkpoint: string };
+    assert.equal(payloadOf(checkpoint)?.number, number);
   });
 
   test("a target is found in every segment of the index and behind the last one, in both orders", async () => {

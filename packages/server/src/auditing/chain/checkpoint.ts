@@ -48,12 +48,17 @@ const KEPT_MS = 24 * 3_600_000;
 export async function signCheckpoints(parts: CheckpointParts): Promise<void> {
   const { store, keys, clock, intervalMs } = parts;
   const { kid } = await keys.current();
-  const due = new Date(clock.now().getTime() - intervalMs).toISOString();
+  const shifted = (ms: number) => new Date(clock.now().getTime() + ms).toISOString();
+  // A checkpoint that is far ahead was signed before the clock was corrected.
+  const [due, ahead] = [shifted(-intervalMs), shifted(intervalMs)];
   const chains = await store.reader
     .selectFrom("audit_chain")
     .selectAll()
     .where(({ eb, or, and, ref }) =>
-      or([and([eb("checkpoint_number", "<", ref("number")), eb("checkpoint_time", "<=", due)]), eb("checkpoint_kid", "<>", kid)]),
+      or([
+        and([eb("checkpoint_number", "<", ref("number")), or([eb("checkpoint_time", "<=", due), eb("checkpoint_time", ">", ahead)])]),
+        eb("checkpoint_kid", "<>", kid),
+      ]),
     )
     .limit(CHAINS_PER_STEP)
     .execute();
@@ -108,11 +113,15 @@ export async function signCheckpoint(
   return { checkpoint, kid, jws };
 }
 
-/** Also deletes old checkpoints of the chain. */
+/** Also deletes checkpoints of the chain that are old, or far ahead: those would stay the newest ones. */
 export async function storeCheckpoint(db: WriteDb, { checkpoint, kid, jws }: SignedCheckpoint): Promise<void> {
   const { organization, number, time } = checkpoint;
-  const old = new Date(Date.parse(time) - KEPT_MS).toISOString();
-  await db.deleteFrom("audit_checkpoint").where("org_uid", "=", organization).where("time", "<", old).execute();
+  const [old, ahead] = [-KEPT_MS, KEPT_MS].map((ms) => new Date(Date.parse(time) + ms).toISOString()) as [string, string];
+  await db
+    .deleteFrom("audit_checkpoint")
+    .where("org_uid", "=", organization)
+    .where(({ eb, or }) => or([eb("time", "<", old), eb("time", ">", ahead)]))
+    .execute();
   await db
     .insertInto("audit_checkpoint")
     .values({ org_uid: organization, number, time, kid, jws })

@@ -60,7 +60,8 @@ export function createGuessLimit(clock: Clock, isProxy: IsProxy, policy = PULL_T
 
   function assertMayTry(user: string, remoteAddress: string | undefined): void {
     const now = clock.now().getTime();
-    if (now >= until) {
+    // A window that ends later than it can began before the clock was corrected.
+    if (now >= until || until - now > policy.windowMs) {
       wrong.clear();
       until = now + policy.windowMs;
     }

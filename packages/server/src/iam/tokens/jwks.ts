@@ -99,10 +99,11 @@ async function refreshIfNeeded(
   isWanted: (key: VerificationKey) => boolean,
 ): Promise<void> {
   const now = options.clock.now().getTime();
-  const age = now - entry.fetchedAt;
+  // A time that is far ahead counts as long ago: the clock was corrected since then.
+  const age = Math.abs(now - entry.fetchedAt);
   const mustWait = age > STALE_MS || !entry.keys.some(isWanted);
   if (!mustWait && age <= REFRESH_MS) return;
-  const mayAsk = entry.pending === undefined && now - entry.triedAt >= COOLDOWN_MS;
+  const mayAsk = entry.pending === undefined && Math.abs(now - entry.triedAt) >= COOLDOWN_MS;
   if (!mustWait) {
     if (mayAsk) startFetch(options, issuer, entry);
   } else if (mayAsk || entry.pending !== undefined) {
