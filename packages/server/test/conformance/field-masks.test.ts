@@ -100,6 +100,13 @@ describeWithSamples("field masks", (world) => {
         assert.equal(await stored(), text);
       });
 
+      test("output-only paths inside a message are ignored, whether or not the message is set", async () => {
+        for (const path of innerOutputsOf(sample)) {
+          for (const body of [created, {}]) assert.equal((await patch(`?updateMask=${path}`, body)).text, text, path);
+        }
+        assert.equal(await stored(), text);
+      });
+
       test("an empty mask changes no field and no time and emits no event", async () => {
         const seq = await lastSeq(world);
         assert.equal((await patch("", {})).text, text);
@@ -163,6 +170,13 @@ function fieldNamed(sample: ResourceSample, jsonName: string): DescField | undef
 
 function writableFields(sample: ResourceSample): readonly DescField[] {
   return sample.schema.fields.filter((field) => !outputsOf(sample).includes(field));
+}
+
+/** Paths of output-only fields inside of the messages that callers may set. */
+function innerOutputsOf(sample: ResourceSample): readonly string[] {
+  return writableFields(sample).flatMap((field) =>
+    field.fieldKind === "message" ? outputsOf({ schema: field.message }).map(({ name }) => `${field.name}.${name}`) : [],
+  );
 }
 
 /** Asserts that the named fields changed, and besides them only the update time and the fields derived from them. */

@@ -263,7 +263,7 @@ export function fieldOf({ kind }: ResourceSample): string {
 }
 
 /** The fields that only the server sets. */
-export function outputsOf({ schema }: ResourceSample): readonly DescField[] {
+export function outputsOf({ schema }: Pick<ResourceSample, "schema">): readonly DescField[] {
   return schema.fields.filter(
     (field) => hasOption(field, fieldBehavior) && getOption(field, fieldBehavior).includes(FieldBehavior.OUTPUT_ONLY),
   );

@@ -50,18 +50,20 @@ function modelOf(schema: DescMessage, current: Plain, incoming: Plain, paths: re
   return next;
 }
 
-function replaceAt(schema: DescMessage, [head = "", ...rest]: string[], from: Plain, to: Plain): void {
+/** @returns whether callers may set the field that the path names */
+function replaceAt(schema: DescMessage, [head = "", ...rest]: string[], from: Plain, to: Plain): boolean {
   const field = schema.fields.find(({ name, jsonName, localName }) => [name, jsonName, localName].includes(head));
   if (field === undefined) throw new RefusedPath();
-  if (isOutputOnly(field)) return;
+  if (isOutputOnly(field)) return false;
   if (rest.length === 0) {
     replace(field, from, to);
-    return;
+    return true;
   }
   if (field.fieldKind !== "message") throw new RefusedPath();
   const inner = structuredClone((to[field.name] ?? {}) as Plain);
-  replaceAt(field.message, rest, (from[field.name] ?? {}) as Plain, inner);
-  put(field, inner, to);
+  const isWritable = replaceAt(field.message, rest, (from[field.name] ?? {}) as Plain, inner);
+  if (isWritable) put(field, inner, to);
+  return isWritable;
 }
 
 function replace(field: DescField, from: Plain, to: Plain): void {

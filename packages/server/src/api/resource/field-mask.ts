@@ -38,7 +38,7 @@ export function applyMask<Desc extends DescMessage>(
   // Only the last of equal paths is applied, because a mask can name one field thousands of times.
   for (const path of [...new Set(paths.toReversed())].toReversed()) {
     if (path === "*") for (const field of schema.fields) copyField(field, from, to);
-    else copyPath(path, path.split("."), from, to);
+    else copyPath(path, from, to);
   }
   return next;
 }
@@ -74,20 +74,45 @@ function fieldByName(schema: DescMessage, name: string): DescField | undefined {
   return schema.fields.find((field) => field.name === name || field.jsonName === name || field.localName === name);
 }
 
-function copyPath(path: string, [head = "", ...rest]: string[], from: ReflectMessage, to: ReflectMessage): void {
-  const field = fieldByName(to.desc, head);
-  if (field === undefined) throw invalidArgument("update_mask", `${to.desc.name} has no field "${path.slice(0, 200)}"`);
-  if (isOutputOnly(field)) return;
-  if (rest.length === 0) {
-    copyField(field, from, to);
-    return;
+function copyPath(path: string, from: ReflectMessage, to: ReflectMessage): void {
+  const fields = writableFieldsAlong(path, to.desc);
+  if (fields !== undefined) copyAlong(fields, from, to);
+}
+
+/** @returns undefined if the path leads to or through a field that only the server sets */
+function writableFieldsAlong(path: string, schema: DescMessage): readonly DescField[] | undefined {
+  const fields: DescField[] = [];
+  let inner: DescMessage | undefined = schema;
+  for (const name of path.split(".")) {
+    const field: DescField = fieldIn(inner, name, { path, parent: fields.at(-1) });
+    if (isOutputOnly(field)) return undefined;
+    fields.push(field);
+    inner = field.fieldKind === "message" ? field.message : undefined;
   }
-  if (field.fieldKind !== "message")
-    throw invalidArgument("update_mask", `"${path.slice(0, 200)}" names a part of ${field.name}, which can only be replaced as a whole`);
-  // An unset message becomes an empty one, of which the rest of the path sets a field.
-  const target = to.get(field);
-  copyPath(path, rest, from.get(field), target);
-  to.set(field, target);
+  return fields;
+}
+
+interface Step {
+  readonly path: string;
+  readonly parent: DescField | undefined;
+}
+
+function fieldIn(schema: DescMessage | undefined, name: string, { path, parent }: Step): DescField {
+  const shown = path.slice(0, 200);
+  if (schema === undefined)
+    throw invalidArgument("update_mask", `"${shown}" names a part of ${parent?.name}, which can only be replaced as a whole`);
+  const field = fieldByName(schema, name);
+  if (field === undefined) throw invalidArgument("update_mask", `${schema.name} has no field "${shown}"`);
+  return field;
+}
+
+function copyAlong([field, ...rest]: readonly DescField[], from: ReflectMessage, to: ReflectMessage): void {
+  if (field?.fieldKind === "message" && rest.length > 0) {
+    // An unset message becomes an empty one, of which the rest of the path sets a field.
+    const target = to.get(field);
+    copyAlong(rest, from.get(field), target);
+    to.set(field, target);
+  } else if (field !== undefined) copyField(field, from, to);
 }
 
 function copyField(field: DescField, from: ReflectMessage, to: ReflectMessage): void {
