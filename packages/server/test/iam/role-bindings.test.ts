@@ -108,12 +108,14 @@ describeWithWorld("role bindings", (world) => {
     const viewer = await builtInRole(world, "viewer");
     const group = await world.group(world.orgUid);
     const [one, other] = [somebody(), somebody()];
-    await bind(group, one, viewer);
-    assertAbout(await post(group, { identityUid: one, roleUid: viewer }), Code.ALREADY_EXISTS, "RoleBinding");
+    const first = textOf((await bind(group, one, viewer)).uid);
+    assertAbout(await post(group, { identityUid: one, roleUid: viewer }), Code.ALREADY_EXISTS, "RoleBinding", first);
     await bind(world.orgUid, one, viewer);
     await bind(group, one, await builtInRole(world, "editor"));
     const { uid } = await bind(group, other, viewer);
-    assertAbout(await world.raw("PATCH", `${path}/${uid}`, { identityUid: one }), Code.ALREADY_EXISTS, "RoleBinding", textOf(uid));
+    assertAbout(await world.raw("PATCH", `${path}/${uid}`, { identityUid: one }), Code.ALREADY_EXISTS, "RoleBinding", first);
+    const changed = { identity: one, role: viewer };
+    assertAbout(await world.raw("PUT", `/iam/v1/rolebindings/${uid}`, changed), Code.ALREADY_EXISTS, "RoleBinding", first);
   });
 
   it("a custom role can be bound in its own group and below only", async () => {

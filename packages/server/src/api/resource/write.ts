@@ -86,10 +86,7 @@ export async function insert<Desc extends DescMessage>(
   const parent = isInRoot(uid) ? null : parentOf(uid);
   const row = { uid, parent, name: managed.name ?? "", create_time: time, update_time: time, body, ...resource.columns(message) };
   // The columns of the one table that `resource` names: more than the type of a union of tables can say.
-  await db.append(preparedInsert(db, resource.table, row as never), (thrown) =>
-    // The new uid names nothing. That of the resource in the way can no longer be read in this transaction.
-    nameTaken(thrown, resource, resource.hasUidOfGroup ? message : { ...message, uid: "" }),
-  );
+  await db.append(preparedInsert(db, resource.table, row as never), (thrown) => nameTaken(thrown, resource, message));
   await appendToCount(db, resource.table, countedUid(resource, uid), 1);
   await assertRowAllowed(db, resource.table, uid);
   db.audit.changes.push({ kind: resource.kind, uid, schema: resource.schema, after: body });
@@ -114,8 +111,10 @@ export function isDuplicate(thrown: unknown): boolean {
   return thrown instanceof ConstraintError && thrown.kind === "unique";
 }
 
+/** The error names no uid: the one in the way can no longer be read in this transaction, and that of `message` is another resource. */
 function nameTaken<Desc extends DescMessage>(thrown: unknown, resource: Resource<Desc>, message: MessageShape<Desc>): unknown {
-  return (isDuplicate(thrown) ? resource.nameTaken?.(message) : undefined) ?? thrown;
+  if (!isDuplicate(thrown)) return thrown;
+  return resource.nameTaken?.(resource.hasUidOfGroup ? message : { ...message, uid: "" }) ?? thrown;
 }
 
 /** A stored resource and what an update makes of it. The handler checks its own rules between `prepareUpdate` and `save`. */

@@ -65,6 +65,7 @@ export function roleBindingsService(collaborators: RoleBindingsCollaborators) {
       const update = await prepareUpdate(roleBindings, roleBinding, updateMask, call);
       const { current, next } = update;
       await assertBindable(next, parentOf(next.uid), call, collaborators);
+      await assertNew(next, parentOf(next.uid), call.db);
       const saved = await save(roleBindings, update, call);
       if (call.changed) await grants.recordChange(call.db, [current.identityUid, next.identityUid]);
       return hydrated(saved.text, call.db);
@@ -120,11 +121,11 @@ export async function bind(
   return created;
 }
 
-/** The unique index would refuse a duplicate too, but could not say which binding exists already. */
+/** The unique index would refuse a duplicate too, but could not say which other binding exists already. */
 async function assertNew(binding: RoleBinding, parent: string, db: ReadDb): Promise<void> {
   const query = db.selectFrom("role_binding").select("uid").where("parent", "=", parent);
   const existing = await query.where("identity_uid", "=", binding.identityUid).where("role_uid", "=", binding.roleUid).executeTakeFirst();
-  if (existing !== undefined) throw duplicate({ ...binding, uid: existing.uid });
+  if (existing !== undefined && existing.uid !== binding.uid) throw duplicate({ ...binding, uid: existing.uid });
 }
 
 function duplicate({ uid, identityUid, roleUid }: RoleBinding): Error {
