@@ -168,6 +168,17 @@ describeWithSamples("lists", (world) => {
         assert.deepEqual(page, { items: [], nextPageToken: "", totalCount: String(ROWS), skipped: 1000 });
       });
 
+      test("a skip is refused if the rows skipped on all pages are more than the answer can say", async () => {
+        const { nextPageToken: pageToken } = await listPage({ pageSize: 1, skip: 1 });
+        const most = 2 ** 31 - 1;
+        assert.equal((await listPage({ pageToken, skip: most - 1 })).skipped, most);
+        for (const client of [world.rest, world.grpc]) {
+          const request = { uidp: filterForAll(sample, parent), pageToken, skip: most };
+          const refused = await refusal(client, sample, request, world.owner.token);
+          assert.deepEqual(refused, { code: Code.INVALID_ARGUMENT, fields: ["skip"] });
+        }
+      });
+
       test("a negative pageSize or skip and an unknown orderBy are refused", async () => {
         for (const client of [world.rest, world.grpc]) {
           const refused = (request: JsonObject) => refusal(client, sample, request, world.owner.token);

@@ -110,9 +110,11 @@ describeWithWorld("terms", (world) => {
     for (const query of [`page_token=${nextPageToken}&order_by=doc_id+desc`, "page_token=nonsense"])
       assertInvalid(await world.raw("GET", `${path}/${group}?${query}`), "page_token");
     assertInvalid(await world.raw("GET", `${path}/${await world.group(group)}?page_token=${nextPageToken}`), "page_token");
+    const later = (await list(group, "page_size=2&skip=1")).nextPageToken;
     for (const [query, field] of [
       ["page_size=-1", "page_size"],
       ["skip=-1", "skip"],
+      [`skip=${2 ** 31 - 1}&page_token=${later}`, "skip"],
       ["order_by=uid", "order_by"],
     ] as const)
       assertInvalid(await world.raw("GET", `${path}/${group}?${query}`), field);

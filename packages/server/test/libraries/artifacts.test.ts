@@ -176,6 +176,8 @@ describeWithWorld("the catalogue of libraries", (world: World) => {
     );
     assert.deepEqual([first.totalCount, rest.nextPageToken, versions[1]?.sizeBytes], ["5", undefined, String("lib 1.10".length)]);
     assert.equal((await versionsOf(uid, reader, `?order_by=create_time&page_token=${first.nextPageToken}`)).status, 400);
+    const { page: skipping } = await versionsOf(uid, reader, "?page_size=1&skip=1");
+    assert.equal((await versionsOf(uid, reader, `?skip=${2 ** 31 - 1}&page_token=${skipping.nextPageToken}`)).status, 400);
   });
 
   test("an invalid request is refused with the name of the invalid field", async () => {

@@ -16,7 +16,7 @@ import { readFoundPage } from "./found-page.ts";
 import type { ListedPage } from "./list-text.ts";
 import { type Order, parseOrderBy } from "./order-by.ts";
 import { type CutPage, cutPage } from "./page-bytes.ts";
-import { bindingOf, type PageTokens } from "./page-token.ts";
+import { bindingOf, type PageTokens, skippedUntil } from "./page-token.ts";
 import { type Row, readRows } from "./read-rows.ts";
 import type { Entries, Selection } from "./selection.ts";
 import { uidOfBody } from "./uid-of-body.ts";
@@ -111,7 +111,7 @@ export async function listPage(resource: Resource, request: ListRequest, call: C
   const planned = await plan?.({ ...wanted, view: whole }, call.db);
   const selection = planned === undefined ? wanted : { ...wanted, view: planned.view, isIndexed: planned.isIndexed ?? false };
   const { uids, bodies, last, total } = await readPage(selection, planned, options, call);
-  const skipped = (after?.skipped ?? 0) + skip;
+  const skipped = skippedUntil(after, skip);
   return {
     uids,
     bodies,

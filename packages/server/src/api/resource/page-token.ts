@@ -13,6 +13,16 @@ export interface Position {
   readonly skipped: number;
 }
 
+/** The field `skipped` of a reply is an int32. */
+const MAX_SKIPPED = 2 ** 31 - 1;
+
+/** The rows that `skip` has passed on this page and on those before. @throws INVALID_ARGUMENT on skip */
+export function skippedUntil(after: Position | undefined, skip: number): number {
+  const skipped = (after?.skipped ?? 0) + skip;
+  if (skipped > MAX_SKIPPED) throw invalidArgument("skip", `skip and the rows skipped before must add up to at most ${MAX_SKIPPED}`);
+  return skipped;
+}
+
 interface Sealed extends Position {
   readonly issued: number;
 }

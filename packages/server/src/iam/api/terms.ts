@@ -14,7 +14,7 @@ import { implement, read, write } from "../../api/call/implement.ts";
 import { and } from "../../api/resource/conditions.ts";
 import { parsePageRequest } from "../../api/resource/list.ts";
 import { parseOrderBy } from "../../api/resource/order-by.ts";
-import { bindingOf, type PageTokens } from "../../api/resource/page-token.ts";
+import { bindingOf, type PageTokens, skippedUntil } from "../../api/resource/page-token.ts";
 import { assertGroupExists } from "../../api/resource/write.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import { invalidArgument } from "../../lib/errors.ts";
@@ -76,7 +76,7 @@ async function listAcceptances(request: ListTermsAcceptancesRequest, call: Call,
     .limit(limit + 1)
     .offset(skip)
     .execute();
-  const skipped = (after?.skipped ?? 0) + skip;
+  const skipped = skippedUntil(after, skip);
   const last = rows.length > limit ? rows[limit - 1] : undefined;
   return create(ListTermsAcceptancesResponseSchema, {
     termsAcceptances: rows.slice(0, limit).map(acceptanceOf),

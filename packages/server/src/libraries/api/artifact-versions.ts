@@ -16,7 +16,7 @@ import { listCapabilities } from "../../api/resource/conditions.ts";
 import { parsePageRequest } from "../../api/resource/list.ts";
 import { type Order, parseOrderBy } from "../../api/resource/order-by.ts";
 import { cutPage } from "../../api/resource/page-bytes.ts";
-import { bindingOf, type PageTokens, type Position } from "../../api/resource/page-token.ts";
+import { bindingOf, type PageTokens, type Position, skippedUntil } from "../../api/resource/page-token.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import { notFound } from "../../lib/errors.ts";
@@ -73,7 +73,7 @@ export async function pageOfVersions(
   const binding = bindingOf(call, artifactId, order.column, order.descending);
   const after = pageToken === "" ? undefined : tokens.open(pageToken, binding, call.now);
   const found = await readRows({ artifactUid: artifactId, order, after, skip, limit: limit + 1 }, call.db);
-  const skipped = (after?.skipped ?? 0) + skip;
+  const skipped = skippedUntil(after, skip);
   const { rows, hasMore } = cutPage(found, limit, ({ version, description }) => Buffer.byteLength(version + description));
   const last = hasMore ? rows.at(-1) : undefined;
   return {
