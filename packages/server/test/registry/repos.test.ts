@@ -512,6 +512,9 @@ describeWithWorld("repos", (world) => {
         [`${at}.content`, keyring("a", publicKey("ec"))],
         [`${at}.content`, keyring("a", privateKey)],
         ["custom_overlay.accounts.users[0].username", { accounts: { users: [{ uid: 1 }] } }],
+        ["custom_overlay.accounts.users[0].uid", { accounts: { users: [{ username: "a", uid: -1 }] } }],
+        ["custom_overlay.accounts.users[0].gid", { accounts: { users: [{ username: "a", gid: -1 }] } }],
+        ["custom_overlay.accounts.groups[0].gid", { accounts: { groups: [{ groupname: "a", gid: -(2 ** 31) }] } }],
       ] as [string, RepoInit["customOverlay"] & object][]) {
         const violations = (await violationOf({ name: "nginx", customOverlay })) as { field: string }[];
         assert.deepEqual(

@@ -31,10 +31,15 @@ export function overlayViolations(
         ...violationUnless(isRsaPublicKey(content), `${field}.content`, "content must be an RSA public key in PEM form"),
       ];
     }),
-    ...(accounts?.users ?? []).flatMap(({ username }, index) => required(`custom_overlay.accounts.users[${index}].username`, username)),
-    ...(accounts?.groups ?? []).flatMap(({ groupname }, index) =>
-      required(`custom_overlay.accounts.groups[${index}].groupname`, groupname),
-    ),
+    ...(accounts?.users ?? []).flatMap(({ username, uid, gid }, index) => [
+      ...required(`custom_overlay.accounts.users[${index}].username`, username),
+      ...accountId(`custom_overlay.accounts.users[${index}].uid`, uid),
+      ...accountId(`custom_overlay.accounts.users[${index}].gid`, gid),
+    ]),
+    ...(accounts?.groups ?? []).flatMap(({ groupname, gid }, index) => [
+      ...required(`custom_overlay.accounts.groups[${index}].groupname`, groupname),
+      ...accountId(`custom_overlay.accounts.groups[${index}].gid`, gid),
+    ]),
     ...(certificates?.additional ?? []).flatMap(({ name, content }, index) => [
       ...required(`custom_overlay.certificates.additional[${index}].name`, name),
       ...required(`custom_overlay.certificates.additional[${index}].content`, content),
@@ -61,5 +66,14 @@ function isRsaPublicKey(pem: string): boolean {
 }
 
 function required(field: string, value: string): FieldViolation[] {
-  return violationUnless(value !== "", field, `${field.slice(field.lastIndexOf(".") + 1)} is required`);
+  return violationUnless(value !== "", field, `${lastOf(field)} is required`);
+}
+
+/** Version 1 has no sign in ids of users and groups. */
+function accountId(field: string, id: number): FieldViolation[] {
+  return violationUnless(id >= 0, field, `${lastOf(field)} must be from 0 to ${2 ** 31 - 1}`);
+}
+
+function lastOf(field: string): string {
+  return field.slice(field.lastIndexOf(".") + 1);
 }

@@ -18,7 +18,6 @@ import type { ListTagsRequest } from "@holt/api/gen/platform/registry/v2/tags_pb
 import type { Differences } from "../../../api/v1/field-pairs.ts";
 import { invalidArgument } from "../../../lib/errors.ts";
 
-const MAX_INT32 = 2 ** 31 - 1;
 const TIER_PREFIX = "CATALOG_TIER_";
 
 export const registryDifferences: Differences = {
@@ -67,17 +66,17 @@ function receiveRepo(given: RepoV1, converted: Repo): void {
 }
 
 function receiveUser(given: ApkoConfig_Accounts_User, converted: CustomOverlay_Accounts_User): void {
-  converted.uid = int32Of("uid", given.uid);
-  converted.gid = int32Of("gid", given.gid ?? 0);
+  converted.uid = int32Of(given.uid);
+  converted.gid = int32Of(given.gid ?? 0);
 }
 
 function receiveGroup(given: ApkoConfig_Accounts_Group, converted: CustomOverlay_Accounts_Group): void {
-  converted.gid = int32Of("gid", given.gid);
+  converted.gid = int32Of(given.gid);
 }
 
-function int32Of(field: string, value: number): number {
-  if (value > MAX_INT32) throw invalidArgument(`custom_overlay.accounts.${field}`, `${field} must be at most ${MAX_INT32}`);
-  return value;
+/** An id above the greatest int32 becomes negative, which the rules of overlays refuse. */
+function int32Of(id: number): number {
+  return id | 0;
 }
 
 /** Version 1 shows all tags by default, version 2 hides those that machines create. */
