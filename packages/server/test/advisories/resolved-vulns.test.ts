@@ -442,6 +442,8 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
     const ambiguous = await world.raw("GET", `${PATH}?imageRefs=${name}&${query}`);
     assertInvalid(ambiguous, "image_refs");
     assert.match(ambiguous.text, /several repos named .*: use the uid/);
+    for (const path of ["counts", "counts_cumulative"])
+      assertInvalid(await world.raw("GET", `/registry/v1/vuln_reports/${path}?repo=${name}`), "repo");
     assert.equal((await world.raw("GET", `${PATH}?imageRefs=${uid}&${query}`)).status, 200);
     const { token } = await world.robot(folder, NEEDED);
     assert.equal((await world.raw("GET", `${PATH}?imageRefs=${name}&${query}`, undefined, token)).status, 200);

@@ -9,6 +9,7 @@ import { Code } from "../../src/lib/errors.ts";
 import { answerOf, codeOf, errorOf } from "../harness/clients.ts";
 import { parse, textOf } from "../harness/json.ts";
 import { GrpcClient } from "../harness/raw-clients.ts";
+import { assertInvalid } from "../harness/refusal.ts";
 import { describeWithWorld } from "../harness/world.ts";
 
 const { createRepo, updateRepo, listRepos, deleteRepo, getRepoCountBySource, updateRegistrySettings } = Registry.method;
@@ -181,11 +182,22 @@ describeWithWorld("repos in version 1", (world) => {
     assert.equal(events.filter(({ type }) => type.endsWith(".updated.v1")).length, 4);
   });
 
+  it("ids of users and groups that version 2 cannot show are refused by their place", async () => {
+    const tooLarge = 2 ** 31;
+    const accounts = {
+      users: [{ userName: "a" }, { userName: "b", uid: tooLarge, gid: tooLarge }],
+      groups: [{ groupName: "c", gid: 2 ** 32 - 1 }],
+    };
+    const answer = await world.raw("POST", `/registry/v1/repos/${group}`, { name: "nginx", customOverlay: { accounts } });
+    const at = "custom_overlay.accounts";
+    assertInvalid(answer, `${at}.users[1].uid`, `${at}.users[1].gid`, `${at}.groups[0].gid`);
+  });
+
   it("an update changes the readme, and refuses unsafe HTML", async () => {
     const { id } = await make({ name: "nginx", readme: "# One" });
     assert.equal((await put(id, { name: "nginx", readme: "# Two" })).readme, "# Two");
     const answer = await world.raw("PUT", `/registry/v1/repos/${textOf(id)}`, { name: "nginx", readme: "<script>x</script>" });
-    assert.equal(answer.status, 400);
+    assertInvalid(answer, "readme");
     assert.match(answer.text, /readme contained unsafe html content/);
     assert.equal((await show(id))?.readme, "# Two");
     assert.equal((await put(id, { name: "nginx" })).readme, "");
@@ -212,7 +224,7 @@ describeWithWorld("repos in version 1", (world) => {
     assert.deepEqual(await put(made.id, { ...echo, readme: readme ?? "" }), made);
     assert.deepEqual(await put(made.id, echo), made);
     const refused = await world.raw("PUT", `/registry/v1/repos/${textOf(made.id)}`, { ...echo, readme: "# Other" });
-    assert.equal(refused.status, 400);
+    assertInvalid(refused, "readme");
     const count = (uid: unknown) => world.must(getRepoCountBySource, { id: String(uid) });
     assert.equal((await count(source.id)).count, 1n);
     assert.equal((await count(made.id)).count, 0n);

@@ -5,7 +5,7 @@ import type { ReadDb } from "../../db/store.ts";
 const ROOT_UID = /^[0-9a-f]{40}$/;
 const SEGMENT_UID = /^[0-9a-f]{16}$/;
 
-/** Several groups have the name; the message tells the caller what to do. */
+/** Several groups or repos have the name; the message tells the caller what to do. */
 export class AmbiguousName extends Error {
   override readonly name = "AmbiguousName";
 }

@@ -19,19 +19,22 @@ export async function getReadme({ uid }: { uid: string }, { db }: Call, grants: 
   return create(RepoReadmeSchema, { uid, content: await readmeOf(uid, db, grants) });
 }
 
-/** Runs before the transaction, since rendering takes long. */
-export async function checkReadme({ repoReadme }: UpdateRepoReadmeRequest, call: Call, parsers: Parsers): Promise<undefined> {
-  const content = repoReadme?.content ?? "";
-  if (Buffer.byteLength(content) > MAX_BYTES) throw invalidArgument("content", `readme must have at most ${MAX_BYTES} bytes`);
-  if (content.includes("\0")) throw invalidArgument("content", "readme must not contain NUL");
+/** The field of a request that has the readme: version 1 has it in the repo. */
+export type ReadmeField = "content" | "readme";
+
+/** Runs before the transaction, since rendering takes long. @throws INVALID_ARGUMENT on the field */
+export async function checkReadme(content: string, field: ReadmeField, call: Call, parsers: Parsers): Promise<undefined> {
+  if (Buffer.byteLength(content) > MAX_BYTES) throw invalidArgument(field, `readme must have at most ${MAX_BYTES} bytes`);
+  if (content.includes("\0")) throw invalidArgument(field, "readme must not contain NUL");
   const isSafe = await parsers.run(readmeParser, content, call.principal?.uid ?? "");
-  if (!isSafe) throw invalidArgument("content", "readme contained unsafe html content");
+  if (!isSafe) throw invalidArgument(field, "readme contained unsafe html content");
 }
 
 export async function updateReadme(
   { repoReadme, updateMask }: UpdateRepoReadmeRequest,
   call: WriteCall,
   grants: SyncGrants,
+  field: ReadmeField,
 ): Promise<RepoReadme> {
   const incoming = repoReadme as RepoReadme;
   const { uid, syncConfig } = await findForUpdate(repos, incoming.uid, call.db);
@@ -39,7 +42,7 @@ export async function updateReadme(
   const next = applyMask(RepoReadmeSchema, current, incoming, updateMask);
   call.changed = next.content !== current.content;
   if (!call.changed) return current;
-  if (syncConfig !== undefined) throw invalidArgument("content", "the readme of a synced repo is that of its source; change it there");
+  if (syncConfig !== undefined) throw invalidArgument(field, "the readme of a synced repo is that of its source; change it there");
   await storeReadme(uid, next.content, call.db);
   return next;
 }

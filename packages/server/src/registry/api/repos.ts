@@ -77,8 +77,8 @@ export function reposService(collaborators: ReposCollaborators) {
 
     updateRepoReadme: {
       kind: "write",
-      prepare: (request, call) => checkReadme(request, call, collaborators.parsers),
-      handle: (request, call) => updateReadme(request, call, collaborators.grants),
+      prepare: ({ repoReadme }, call) => checkReadme(repoReadme?.content ?? "", "content", call, collaborators.parsers),
+      handle: (request, call) => updateReadme(request, call, collaborators.grants, "content"),
     },
   });
 }

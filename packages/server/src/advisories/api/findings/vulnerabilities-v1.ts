@@ -142,15 +142,15 @@ interface CountContext {
 
 async function listCounts({ repo, tag, from, to, references }: VulnCountReportFilter, { call, registryHost, isCumulative }: CountContext) {
   const range = parseOptionalDays(from, to, { now: call.now, start: "from", end: "to" });
-  const refs = references.length > 0 ? references : [{ repo, tag }];
-  if (refs.some((ref) => ref.repo === "")) throw invalidArgument(references.length > 0 ? "references" : "repo", "repo is required");
+  const [refs, field] = references.length > 0 ? ([references, "references"] as const) : ([[{ repo, tag }], "repo"] as const);
+  if (refs.some((ref) => ref.repo === "")) throw invalidArgument(field, "repo is required");
   if (refs.length > MAX_REFS)
     throw invalidArgument("references", `references must have at most ${MAX_REFS} elements: send several requests`);
   if (refs.length * (range.last - range.first + 1) > MAX_COUNTS)
     throw resourceExhausted(`an answer has at most ${MAX_COUNTS} counts; request fewer references or days`);
   const given = refs.map((ref) => ({ repo: ref.repo, tags: ref.tag === "" ? [] : [ref.tag] }));
   // Lists of version 1 are empty for what does not exist.
-  const images = await resolveImageRefs(given, registryHost, call, () => {});
+  const images = await resolveImageRefs(given, { registryHost, field, onMissing: () => {} }, call);
   const query = { images, range, now: call.now, isCumulative, signal: call.metadata.signal };
   const spellings = new Map(images.map((image) => [keyOf(image), image.spellings]));
   const items: VulnCountReport[] = [];

@@ -7,7 +7,6 @@ import { invalidArgument, notFound } from "../../../lib/errors.ts";
 import { isUid } from "../../../lib/uid.ts";
 import type { ImageName } from "../../reports/image-states.ts";
 
-const FIELD = "image_refs";
 /** References of one request. */
 export const MAX_REFS = 100;
 const MAX_TAGS = 100;
@@ -25,24 +24,26 @@ export interface ResolvedImage extends ImageName {
   readonly spellings: readonly string[];
 }
 
-/**
- * Without duplicates; a tag need not exist.
- * @param onMissing is called with the name of a repo that does not exist; by default it throws NOT_FOUND
- * @throws INVALID_ARGUMENT on image_refs
- */
-export async function resolveImageRefs(
-  refs: readonly GivenRef[],
-  registryHost: string,
-  call: Call,
-  onMissing = refuseMissing,
-): Promise<ResolvedImage[]> {
-  if (refs.length === 0) throw invalidArgument(FIELD, `${FIELD} must have at least one element, such as repo:tag`);
-  if (refs.length > MAX_REFS) throw invalidArgument(FIELD, `${FIELD} must have at most ${MAX_REFS} elements: send several requests`);
+export interface RefsOptions {
+  readonly registryHost: string;
+  /** The field of the request that has the references. */
+  readonly field: string;
+  /** Called with the name of a repo that does not exist; by default it throws NOT_FOUND. */
+  readonly onMissing?: ((repo: string) => void) | undefined;
+}
+
+/** Without duplicates; a tag need not exist. @throws INVALID_ARGUMENT on the field */
+export async function resolveImageRefs(refs: readonly GivenRef[], options: RefsOptions, call: Call): Promise<ResolvedImage[]> {
+  const { field, onMissing = refuseMissing } = options;
+  if (refs.length === 0) throw invalidArgument(field, `${field} must have at least one element, such as repo:tag`);
+  if (refs.length > MAX_REFS) throw invalidArgument(field, `${field} must have at most ${MAX_REFS} elements: send several requests`);
   const images = new Map<string, ResolvedImage>();
   for (const { repo, tags } of refs) {
-    if (repo === "") throw invalidArgument(FIELD, "repo is required");
-    if (tags.length > MAX_TAGS) throw invalidArgument(FIELD, `a repo may have at most ${MAX_TAGS} tags: send several requests`);
-    const repo_uid = await findRepo(repo, registryHost, call);
+    if (repo === "") throw invalidArgument(field, "repo is required");
+    if (tags.length > MAX_TAGS) throw invalidArgument(field, `a repo may have at most ${MAX_TAGS} tags: send several requests`);
+    const repo_uid = await findRepo(repo, options, call).catch((error: unknown) => {
+      throw error instanceof AmbiguousName ? invalidArgument(field, error.message) : error;
+    });
     if (repo_uid === undefined) {
       onMissing(repo);
       continue;
@@ -64,7 +65,8 @@ function refuseMissing(repo: string): void {
   throw notFound("Repo", repo.slice(0, 200));
 }
 
-async function findRepo(text: string, registryHost: string, call: Call): Promise<string | undefined> {
+/** @throws AmbiguousName */
+async function findRepo(text: string, { registryHost }: RefsOptions, call: Call): Promise<string | undefined> {
   const name = text.startsWith(`${registryHost}/`) ? text.slice(registryHost.length + 1) : text;
   if (name.includes("\0")) return undefined;
   if (!isUid(name) && !name.includes("/")) return repoOfName(name, call);
@@ -87,16 +89,13 @@ async function repoIn(groups: readonly string[], name: string, call: Call): Prom
   const { rows } = await sql<{ uid: string }>`
     select r.uid from ${scopes} as scope join repo as r on r.name = ${name} and r.uid >= scope.value and r.uid < scope.value || '0'
     limit 2`.execute(call.db);
-  if (rows.length > 1)
-    throw invalidArgument(FIELD, `there are several repos named "${name}": use the uid, or the path with the organization`);
+  if (rows.length > 1) throw new AmbiguousName(`there are several repos named "${name}": use the uid, or the path with the organization`);
   return rows[0]?.uid;
 }
 
 async function repoAt(segments: readonly string[], { db, access }: Call): Promise<string | undefined> {
   const name = segments.at(-1) ?? "";
-  const parent = await findNamedGroup(db, segments.slice(0, -1), access).catch((error: unknown) => {
-    throw error instanceof AmbiguousName ? invalidArgument(FIELD, error.message) : error;
-  });
+  const parent = await findNamedGroup(db, segments.slice(0, -1), access);
   if (parent === undefined) return undefined;
   const repos = db.selectFrom("repo").select("uid").where("parent", "=", parent);
   const byUid = isUidSegment(name) ? await repos.where("uid", "=", `${parent}/${name}`).executeTakeFirst() : undefined;

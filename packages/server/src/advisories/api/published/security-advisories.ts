@@ -81,7 +81,7 @@ function createSecurityAdvisories(
     listVulnerabilityMetadata: (request, call) => listVulnerabilityMetadata(request, call, pageTokens),
     async listResolvedVulnsReports({ imageRefs, startTime, endTime }, { fields, onMissing }, call) {
       const range = parseDayRange(startTime, endTime, fields);
-      const images = await resolveImageRefs(imageRefs, registryHost, call, onMissing);
+      const images = await resolveImageRefs(imageRefs, { registryHost, field: "image_refs", onMissing }, call);
       const text = await buildResolvedReports({ images, range, now: call.now, readable: call.access.scopes(READ) }, publication, call.db);
       return new JsonText(ListResolvedVulnsReportsResponseSchema, `{"resolvedVulnsReports":${text}}`);
     },

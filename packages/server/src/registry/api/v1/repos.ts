@@ -35,7 +35,7 @@ export function repoHandlers(collaborators: ReposCollaborators): Handlers<typeof
   const derived = deriveMethods(RegistryService, { services: [v2], kind: "Repo", differences });
   const { createRepo, updateRepo } = derived as Derived;
   const prepare = (readme: string, call: Call) =>
-    readme === "" ? Promise.resolve(undefined) : checkReadme(readmeRequest("", readme), call, parsers);
+    readme === "" ? Promise.resolve(undefined) : checkReadme(readme, "readme", call, parsers);
 
   return {
     ...derived,
@@ -84,7 +84,7 @@ export function repoHandlers(collaborators: ReposCollaborators): Handlers<typeof
   /** An unchanged readme does not undo that the call has changed the repo. */
   async function saveReadme(uid: string, readme: string, call: WriteCall): Promise<void> {
     const { changed } = call;
-    await updateReadme(readmeRequest(uid, readme), call, grants);
+    await updateReadme(readmeRequest(uid, readme), call, grants, "readme");
     call.changed ||= changed;
   }
 
