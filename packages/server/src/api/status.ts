@@ -14,6 +14,7 @@ import { TermsNotAcceptedDetailSchema } from "@holt/api/gen/platform/iam/v2/term
 import { Code, codeName, type HoltError } from "../lib/errors.ts";
 import { type VendorProfile, wireName } from "../lib/vendor-profile.ts";
 import type { Operation } from "./call/operation.ts";
+import { domainOfKind } from "./resource-domains.ts";
 
 export interface ErrorDetail {
   readonly schema: DescMessage;
@@ -74,7 +75,8 @@ export function errorDetails({ code, details }: HoltError, { domain, profile, ve
   const termsSchema = version === "v1" ? TermsNotAcceptedDetailV1Schema : TermsNotAcceptedDetailSchema;
   if (details.missingTerms !== undefined) add(termsSchema, { missing: details.missingTerms });
   if (details.resource !== undefined) {
-    const { kind, uid, domain: own } = details.resource;
+    const { kind, uid } = details.resource;
+    const own = domainOfKind(kind);
     const resourceDomain = own === undefined ? errorDomain : `${own}.${profile.errorDomain}`;
     add(ResourceInfoSchema, { resourceType: `${resourceDomain}/${kind}`, resourceName: uid });
   }

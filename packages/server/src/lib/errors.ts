@@ -43,12 +43,7 @@ export interface MissingDocument {
 export interface ErrorDetails {
   readonly fieldViolations?: readonly FieldViolation[];
   readonly precondition?: { readonly type: string; readonly description: string };
-  readonly resource?: {
-    readonly kind: string;
-    readonly uid: string;
-    /** Domain of the resource, where it differs from the operation's. */
-    readonly domain?: string;
-  };
+  readonly resource?: { readonly kind: string; readonly uid: string };
   readonly metadata?: Readonly<Record<string, string>>;
   readonly missingTerms?: readonly MissingDocument[];
   readonly retryAfterSeconds?: number;

@@ -252,7 +252,7 @@ describeWithWorld("deliveries", (world) => {
         for (const client of [world.rest, world.grpc]) {
           const { code, message, details } = errorOf(await client.call(method, { uid } as never, world.owner.token));
           assert.deepEqual([code, message], [Code.NOT_FOUND, `Not found: Subscription "${uid}"`], `${method.name} over ${client.protocol}`);
-          assert.ok(JSON.stringify(details).includes('"resourceType":"holt.holt.dev/Subscription"'));
+          assert.ok(JSON.stringify(details).includes('"resourceType":"events.holt.dev/Subscription"'));
         }
       }
     }

@@ -3,7 +3,7 @@ import { create as createMessage } from "@bufbuild/protobuf";
 import { DurationSchema } from "@bufbuild/protobuf/wkt";
 import { type AdvisoryMirror, AdvisoryMirrorStatusSchema, AdvisoryMirrorsService } from "@holt/api/gen/holt/v1/advisory_mirrors_pb.ts";
 import type { WriteCall } from "../../api/call/call.ts";
-import { implement, write } from "../../api/call/implement.ts";
+import { type Handlers, implement, write } from "../../api/call/implement.ts";
 import { getBody } from "../../api/resource/get.ts";
 import { assertName, assertNone } from "../../api/resource/names.ts";
 import type { PageTokens } from "../../api/resource/page-token.ts";
@@ -39,7 +39,7 @@ export function advisoryMirrorsService(collaborators: AdvisoryMirrorsCollaborato
   const { outboundAllowCidrs, remoteImports } = collaborators;
   const urlViolations = compileUrlCheck("url", outboundAllowCidrs);
   const checked = { ...advisoryMirrors, check: (mirror: AdvisoryMirror) => assertValid(mirror, urlViolations) };
-  return implement(AdvisoryMirrorsService, {
+  const handlers: Handlers<typeof AdvisoryMirrorsService> = {
     // Foreign keys delete the run and the imports of a deleted mirror.
     ...standardMethods(AdvisoryMirrorsService, advisoryMirrors, collaborators),
 
@@ -81,7 +81,8 @@ export function advisoryMirrorsService(collaborators: AdvisoryMirrorsCollaborato
       }
       return getBody(advisoryMirrors, uid, call.db);
     }),
-  });
+  };
+  return implement(AdvisoryMirrorsService, handlers, "AdvisoryMirror");
 }
 
 function assertValid(mirror: AdvisoryMirror, urlViolations: (url: string) => FieldViolation[]): void {

@@ -1,7 +1,7 @@
 /** Renders an advisory for each feed as it would be published after the approval of events. */
 import { create } from "@bufbuild/protobuf";
 import { type AdvisoryPreview_Entry, AdvisoryPreviewSchema, AdvisoryPreviewsService } from "@holt/api/gen/holt/v1/advisory_previews_pb.ts";
-import { implement, read } from "../../api/call/implement.ts";
+import { type Handlers, implement, read } from "../../api/call/implement.ts";
 import { getBody } from "../../api/resource/get.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { invalidArgument } from "../../lib/errors.ts";
@@ -18,7 +18,7 @@ const MAX_EVENTS = 500;
 const APPROVED = "REVIEW_STATE_APPROVED";
 
 export function advisoryPreviewsService({ baseUrl }: { readonly baseUrl: string }) {
-  return implement(AdvisoryPreviewsService, {
+  const handlers: Handlers<typeof AdvisoryPreviewsService> = {
     previewAdvisory: read(async ({ uid, eventUids }, { db }) => {
       if (eventUids.length > MAX_EVENTS) throw invalidArgument("event_uids", `name at most ${MAX_EVENTS} events`);
       const { text } = await getBody(advisories, uid, db);
@@ -30,7 +30,8 @@ export function advisoryPreviewsService({ baseUrl }: { readonly baseUrl: string 
       for (const format of feedFormats) entries.push(await previewOf(format, text, subject, { db, rendering }));
       return create(AdvisoryPreviewSchema, { entries });
     }),
-  });
+  };
+  return implement(AdvisoryPreviewsService, handlers, "Advisory");
 }
 
 interface StoredAdvisory {

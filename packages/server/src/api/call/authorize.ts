@@ -17,11 +17,9 @@ import type { Operation } from "./operation.ts";
 export function authorize(operation: Operation, request: Message, caller: Caller, db: ReadDb): Promise<void> | undefined {
   const { access: rule } = operation;
   if (rule.mode !== "scoped") return undefined;
+  const { scopeKind: kind, parentField } = rule;
   const uid = rule.scopeOf(request);
-  const isParent = "parent" in request || "parentId" in request;
-  // Accepted terms belong to a group and have no uid of their own.
-  const kind = isParent || rule.scopeField === "group" ? "Group" : operation.kind;
-  if (!isUid(uid)) throw isParent ? invalidParent(operation, uid) : notFound(kind, uid.slice(0, 200));
+  if (!isUid(uid)) throw parentField === undefined ? notFound(kind, uid.slice(0, 200)) : invalidParent(parentField, kind, uid);
   if (caller.access.holds(rule.capabilities, uid)) return undefined;
   return assertReadsUser({ kind, uid }, operation, caller, db);
 }
@@ -33,10 +31,8 @@ async function assertReadsUser(target: Target, { access, writes }: Operation, ca
   throw await refusal(target, capabilities, caller.access, db);
 }
 
-/** In version 1 the field is `parent_id`, and a parent need not be a group. */
-function invalidParent({ method }: Operation, uid: string): HoltError {
-  const field = method.input.field.parentId === undefined ? "parent" : "parent_id";
-  return invalidArgument(field, `"${uid.slice(0, 80)}" is not a valid uid${field === "parent" ? " of a group" : ""}`);
+function invalidParent(field: string, kind: string, uid: string): HoltError {
+  return invalidArgument(field, `"${uid.slice(0, 80)}" is not a valid uid${kind === "Group" ? " of a group" : ""}`);
 }
 
 /** Whether the caller may read an identity, given the capabilities that reading takes. Every caller may read itself. */

@@ -36,7 +36,9 @@ test("calls of a caller without rights count in no organization that they name",
 });
 
 test("a call counts where it acts, and not at all on the caller's own account or on limits themselves", () => {
-  assert.deepEqual(counted({ ...unscoped, mode: "scoped", scopeOf: () => newUid(org), scopeField: "uid" }, {}), [org]);
+  assert.deepEqual(counted({ ...unscoped, mode: "scoped", scopeOf: () => newUid(org), scopeKind: "Group", parentField: undefined }, {}), [
+    org,
+  ]);
   assert.deepEqual(counted(unscoped, { parent: newUid(org), group: {} }, { writes: true }), [org]);
   assert.deepEqual(counted(unscoped, {}, { writes: true }), []);
   assert.deepEqual(counted({ mode: "unscoped", capabilities: 0n }, {}), []);

@@ -39,6 +39,8 @@ export interface ServiceImplementation {
   readonly service: DescService;
   /** The resource that all its operations are about; undefined if their names say it. */
   readonly kind: string | undefined;
+  /** The resource that the field `parent` of its requests names. */
+  readonly parentKind: string;
   /** By full method name. */
   readonly handlers: ReadonlyMap<string, Handler>;
 }
@@ -53,13 +55,21 @@ export function write<M extends DescMethodUnary>(handle: WriteHandler<M, undefin
   return { kind: "write", handle };
 }
 
-/** @param kind message name of the resource that all operations are about; needed if their names do not contain it */
-export function implement<S extends DescService>(service: S, handlers: Handlers<S>, kind?: string): ServiceImplementation {
+/**
+ * @param kind message name of the resource that all operations are about; needed if their names do not contain it
+ * @param parentKind message name of the resource that the field `parent` names; only with a `kind`
+ */
+export function implement<S extends DescService>(
+  service: S,
+  handlers: Handlers<S>,
+  kind?: string,
+  parentKind = "Group",
+): ServiceImplementation {
   const byName = new Map<string, Handler>();
   for (const [localName, handler] of Object.entries(handlers)) {
     const method = service.method[localName];
     if (method === undefined) throw new Error(`${service.typeName} has no method ${localName}`);
     byName.set(`${service.typeName}/${method.name}`, handler as Handler);
   }
-  return { service, kind, handlers: byName };
+  return { service, kind, parentKind, handlers: byName };
 }

@@ -2,20 +2,13 @@
  * Compiles the methods of the contract to operations at boot: routes, access rule, event, handler. A contract that cannot be served stops
  * the boot.
  */
-import {
-  type DescMessage,
-  type DescMethod,
-  type DescMethodUnary,
-  type DescService,
-  getOption,
-  hasOption,
-  type Message,
-} from "@bufbuild/protobuf";
-import { events, http, iam, iamScope, isInternalOnly } from "@holt/api";
+import { type DescMethod, type DescMethodUnary, type DescService, getOption, hasOption, type Message } from "@bufbuild/protobuf";
+import { events, http, iam, isInternalOnly } from "@holt/api";
 import { Audience } from "@holt/api/gen/platform/annotations/annotations_pb.ts";
 import type { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { capabilitySet } from "../../access/capability-set.ts";
 import type { Handler, ServiceImplementation } from "./implement.ts";
+import { compileScope, type Scope, type ServiceKinds } from "./scope.ts";
 import { compileValidator } from "./validate.ts";
 
 /** One `google.api.http` binding. `body` is a proto field name, `*`, or the empty string for none. */
@@ -29,13 +22,7 @@ export interface HttpBinding {
 export type AccessRule =
   | { readonly mode: "public" | "self" }
   | { readonly mode: "unscoped"; readonly capabilities: bigint }
-  | {
-      readonly mode: "scoped";
-      readonly capabilities: bigint;
-      scopeOf(request: Message): string;
-      /** Name of the field with the scope. */
-      readonly scopeField: string;
-    };
+  | ({ readonly mode: "scoped"; readonly capabilities: bigint } & Scope);
 
 export interface EventRule {
   /** Without the vendor's prefix, e.g. `api.iam.group.created.v1`. */
@@ -50,8 +37,6 @@ export interface Operation {
   readonly method: DescMethodUnary;
   /** Error domain: `iam`, `registry` …, or `holt` for Holt's own additions. */
   readonly domain: string;
-  /** The resource that the operation is about, by the name of its method or the `kind` of its service: `Group` for GetGroup. */
-  readonly kind: string;
   /** Throws INVALID_ARGUMENT if the request lacks a required field. */
   validate(request: Message): void;
   readonly bindings: readonly HttpBinding[];
@@ -77,12 +62,12 @@ export function compileOperations(
   unimplemented: ReadonlySet<string>,
 ): Operation[] {
   const handlers = new Map(implementations.flatMap((implementation) => [...implementation.handlers]));
-  // Several domains can implement methods of one service; at most one of them names its kind.
-  const kinds = new Map(implementations.filter(({ kind }) => kind !== undefined).map(({ service, kind }) => [service, kind]));
+  // Several domains can implement methods of one service; at most one of them names its kinds.
+  const kinds = new Map(implementations.filter(({ kind }) => kind !== undefined).map((each) => [each.service, each]));
   const operations = services.flatMap((service) =>
     service.methods.map((method) => {
-      const kind = kinds.get(service) ?? kindOf(method);
-      return compileOperation(method, kind, handlers.get(fullName(method)), unimplemented.has(fullName(method)));
+      const kindsOfService = kinds.get(service) ?? { kind: undefined, parentKind: "Group" };
+      return compileOperation(method, kindsOfService, handlers.get(fullName(method)), unimplemented.has(fullName(method)));
     }),
   );
   const known = new Set(operations.map((operation) => operation.name));
@@ -96,25 +81,20 @@ export function fullName(method: DescMethod): string {
   return `${method.parent.typeName}/${method.name}`;
 }
 
-function kindOf(method: DescMethod): string {
-  return method.name.replace(/^(Get|Create|Update|Delete|BatchCreate|BatchDelete)(?=[A-Z])/, "");
-}
-
-function compileOperation(method: DescMethod, kind: string, handler: Handler | undefined, isUnimplemented: boolean): Operation {
+function compileOperation(method: DescMethod, kinds: ServiceKinds, handler: Handler | undefined, isUnimplemented: boolean): Operation {
   const name = fullName(method);
   if (!isUnary(method)) throw new Error(`${name}: only unary methods can be served`);
   if (handler === undefined && !isUnimplemented)
     throw new Error(`${name}: has no handler and is not on the list of unimplemented operations`);
   if (handler !== undefined && isUnimplemented) throw new Error(`${name}: has a handler and is on the list of unimplemented operations`);
   const bindings = compileBindings(method);
-  const access = compileAccess(method);
+  const access = compileAccess(method, kinds);
   const writes = (bindings.length === 0 || bindings.some((binding) => binding.method !== "GET")) && handler?.kind !== "read";
   const removes = /^(Delete|BatchDelete|Remove|Revoke|Cancel)/.test(method.name) || bindings.some((binding) => binding.method === "DELETE");
   return {
     name,
     method,
     domain: domainOf(method.parent.typeName),
-    kind,
     validate: compileValidator(method.input),
     bindings,
     access,
@@ -146,17 +126,17 @@ function compileBindings(method: DescMethod): HttpBinding[] {
   });
 }
 
-function compileAccess(method: DescMethod): AccessRule {
+function compileAccess(method: DescMethod, kinds: ServiceKinds): AccessRule {
   if (!hasOption(method, iam)) return { mode: "self" };
   const { mode } = getOption(method, iam);
   if (mode.case === undefined) throw new Error(`${fullName(method)}: the iam annotation says neither enabled nor disabled`);
   if (mode.case === "disabled") return { mode: "public" };
   const capabilities = capabilitySet(required(mode.value.capabilities));
   if (mode.value.unscoped || mode.value.capabilities.length === 0) return { mode: "unscoped", capabilities };
-  const path = scopePath(method.input);
-  if (path === undefined)
+  const scope = compileScope(method, kinds);
+  if (scope === undefined)
     throw new Error(`${fullName(method)}: is scoped, but no field of ${method.input.typeName} is marked as its scope`);
-  return { mode: "scoped", capabilities, scopeOf: (request) => readPath(request, path), scopeField: path.at(-1) ?? "" };
+  return { mode: "scoped", capabilities, ...scope };
 }
 
 /**
@@ -167,25 +147,6 @@ function compileAccess(method: DescMethod): AccessRule {
 function required(capabilities: readonly Capability[]): readonly Capability[] {
   const others = capabilities.filter((capability) => !isInternalOnly(capability));
   return others.length === 0 ? capabilities : others;
-}
-
-/** Local names from the request down to the string field with the scope, through marked message fields. */
-function scopePath(message: DescMessage): string[] | undefined {
-  for (const field of message.fields) {
-    if (!hasOption(field, iamScope) || !getOption(field, iamScope)) continue;
-    if (field.fieldKind === "scalar") return [field.localName];
-    if (field.fieldKind === "message") {
-      const inner = scopePath(field.message);
-      if (inner !== undefined) return [field.localName, ...inner];
-    }
-  }
-  return undefined;
-}
-
-function readPath(request: Message, path: readonly string[]): string {
-  let value: unknown = request;
-  for (const key of path) value = (value as Record<string, unknown> | undefined)?.[key];
-  return typeof value === "string" ? value : "";
 }
 
 function compileEvent(method: DescMethod): EventRule | undefined {

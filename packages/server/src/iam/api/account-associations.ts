@@ -5,7 +5,7 @@
 import { create as createMessage } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { AccountAssociationSchema, AccountAssociationsService } from "@holt/api/gen/platform/iam/v2/account_associations_pb.ts";
-import { implement, write } from "../../api/call/implement.ts";
+import { type Handlers, implement, write } from "../../api/call/implement.ts";
 import { defineResource } from "../../api/resource/define.ts";
 import type { PageTokens } from "../../api/resource/page-token.ts";
 import { standardMethods } from "../../api/resource/standard-methods.ts";
@@ -24,7 +24,7 @@ export const accountAssociations = defineResource(AccountAssociationSchema, {
 });
 
 export function accountAssociationsService(collaborators: { readonly pageTokens: PageTokens }) {
-  return implement(AccountAssociationsService, {
+  const handlers: Handlers<typeof AccountAssociationsService> = {
     ...standardMethods(AccountAssociationsService, accountAssociations, collaborators),
 
     createAccountAssociation: write(async ({ parent, accountAssociation }, call) => {
@@ -47,5 +47,6 @@ export function accountAssociationsService(collaborators: { readonly pageTokens:
     }),
 
     checkAccountAssociation,
-  });
+  };
+  return implement(AccountAssociationsService, handlers, "AccountAssociation");
 }

@@ -12,7 +12,7 @@ import {
 } from "@holt/api/gen/platform/iam/v2/external_group_role_mappings_pb.ts";
 import { sql } from "kysely";
 import { JsonText, type WriteCall } from "../../api/call/call.ts";
-import { implement, write } from "../../api/call/implement.ts";
+import { type Handlers, implement, write } from "../../api/call/implement.ts";
 import { defineResource } from "../../api/resource/define.ts";
 import { assertNone } from "../../api/resource/names.ts";
 import type { PageTokens } from "../../api/resource/page-token.ts";
@@ -42,7 +42,7 @@ export interface ExternalGroupRoleMappingsCollaborators extends EscalationCollab
 }
 
 export function externalGroupRoleMappingsService(collaborators: ExternalGroupRoleMappingsCollaborators) {
-  return implement(ExternalGroupRoleMappingsService, {
+  const handlers: Handlers<typeof ExternalGroupRoleMappingsService> = {
     ...standardMethods(ExternalGroupRoleMappingsService, externalGroupRoleMappings, collaborators),
 
     createExternalGroupRoleMapping: write(async ({ parent, externalGroupRoleMapping: given }, call) => {
@@ -71,7 +71,8 @@ export function externalGroupRoleMappingsService(collaborators: ExternalGroupRol
         `{"parent":${JSON.stringify(parent)},"externalGroupRoleMappings":[${bodies.join(",")}]}`,
       );
     }),
-  });
+  };
+  return implement(ExternalGroupRoleMappingsService, handlers, "ExternalGroupRoleMapping", "IdentityProvider");
 }
 
 function violationsOf({ externalGroupId, roleUid, scope }: ExternalGroupRoleMapping, idpUid: string): FieldViolation[] {

@@ -6,7 +6,7 @@ import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.
 import { capabilitySet, hexFromCapabilitySet } from "../../access/capability-set.ts";
 import { assertHolds } from "../../api/call/authorize.ts";
 import { type Call, JsonText, type WriteCall } from "../../api/call/call.ts";
-import { implement, read, write } from "../../api/call/implement.ts";
+import { type Handlers, implement, read, write } from "../../api/call/implement.ts";
 import { findForUpdate, getBody } from "../../api/resource/get.ts";
 import { listPage } from "../../api/resource/list.ts";
 import { listResponse } from "../../api/resource/list-text.ts";
@@ -40,7 +40,7 @@ export interface PullTokensCollaborators extends EscalationCollaborators {
 
 export function pullTokensService(collaborators: PullTokensCollaborators) {
   const { pageTokens } = collaborators;
-  return implement(PullTokensService, {
+  const handlers: Handlers<typeof PullTokensService> = {
     createPullToken: write(async ({ parent, pullToken: given }, call) => {
       const token = prepareCreate(pullTokens, given, call.now);
       const { capabilities, creator } = await assertMayGive(token, parent, call, collaborators);
@@ -101,7 +101,8 @@ export function pullTokensService(collaborators: PullTokensCollaborators) {
       await remove(pullTokens, uid, call.db);
       return createMessage(EmptySchema);
     }),
-  });
+  };
+  return implement(PullTokensService, handlers, "PullToken");
 }
 
 async function newTokenUid(parent: string, db: WriteDb): Promise<string> {

@@ -164,5 +164,5 @@ function unknownUser(uid: string, issuer: string): HoltError {
   const text =
     `Not found: no account of issuer ${JSON.stringify(issuer)} with this subject is registered; ` +
     "register first, or name the identity to assume";
-  return new HoltError(Code.NOT_FOUND, text, { resource: { kind: "Identity", uid, domain: "iam" } });
+  return new HoltError(Code.NOT_FOUND, text, { resource: { kind: "Identity", uid } });
 }

@@ -193,6 +193,6 @@ function unusableInvite(): HoltError {
   return new HoltError(
     Code.NOT_FOUND,
     "Not found: this invite does not exist, was already used or deleted, or has expired; ask the person who invited you for a new one",
-    { resource: { kind: "GroupInvite", uid: "", domain: "iam" } },
+    { resource: { kind: "GroupInvite", uid: "" } },
   );
 }

@@ -14,5 +14,5 @@ export function externalGroupRoleMappingsServiceV1(mappings: ServiceImplementati
   const kind = "ExternalGroupRoleMapping";
   const methods = { BatchDelete: "BatchDeleteExternalGroupRoleMappings" };
   const derived = deriveMethods(ExternalGroupRoleMappings, { services: [mappings], kind, differences, methods });
-  return implement(ExternalGroupRoleMappings, derived, kind);
+  return implement(ExternalGroupRoleMappings, derived, kind, "IdentityProvider");
 }

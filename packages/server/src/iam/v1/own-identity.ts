@@ -74,7 +74,7 @@ async function registerUser(
   const account = { identityUid: userIdentityUid(issuer, subject), issuer: normalizeIssuer(issuer), subject, profile: NO_PROFILE };
   const isNew = await insertIdentity(call.db, account, call.now, grants);
   if (!isNew) {
-    const resource = { kind: "Identity", uid: account.identityUid, domain: "iam" };
+    const resource = { kind: "Identity", uid: account.identityUid };
     throw new HoltError(Code.ALREADY_EXISTS, "Already exists: this user is registered", { resource });
   }
   return create(RegisteredIdentitySchema, { id: account.identityUid, issuer: account.issuer, subject });

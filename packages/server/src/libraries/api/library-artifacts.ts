@@ -13,7 +13,7 @@ import {
   ListLibraryVersionsResponseSchema,
 } from "@holt/api/gen/holt/v1/library_artifacts_pb.ts";
 import type { Call } from "../../api/call/call.ts";
-import { implement, read } from "../../api/call/implement.ts";
+import { type Handlers, implement, read } from "../../api/call/implement.ts";
 import { getBody } from "../../api/resource/get.ts";
 import { listPage, parsePageRequest } from "../../api/resource/list.ts";
 import { listResponse } from "../../api/resource/list-text.ts";
@@ -25,7 +25,7 @@ import { pageOfVersions, type VersionRow } from "./artifact-versions.ts";
 import { termsOf } from "./artifacts.ts";
 
 export function libraryArtifactsService({ pageTokens }: { readonly pageTokens: PageTokens }) {
-  return implement(LibraryArtifactsService, {
+  const handlers: Handlers<typeof LibraryArtifactsService> = {
     listLibraryArtifacts: read(async ({ ecosystem, ...request }, call) => {
       const terms = termsOf({ ...request, ecosystems: ecosystem === 0 ? [] : [ecosystem] }, call.db.dialect);
       return listResponse(ListLibraryArtifactsResponseSchema, await listPage(artifacts, request, call, { pageTokens, ...terms }));
@@ -42,7 +42,8 @@ export function libraryArtifactsService({ pageTokens }: { readonly pageTokens: P
       await getBody(artifacts, request.uid, call.db);
       return listFiles(request, call, pageTokens);
     }),
-  });
+  };
+  return implement(LibraryArtifactsService, handlers, "LibraryArtifact");
 }
 
 async function listFiles(

@@ -3,7 +3,7 @@ import { create as createMessage } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { type Repo, ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import type { WriteCall } from "../../api/call/call.ts";
-import { implement, read, write } from "../../api/call/implement.ts";
+import { type Handlers, implement, read, write } from "../../api/call/implement.ts";
 import { assertName, assertNone } from "../../api/resource/names.ts";
 import type { PageTokens } from "../../api/resource/page-token.ts";
 import { type Reading, standardMethods } from "../../api/resource/standard-methods.ts";
@@ -37,7 +37,7 @@ export interface ReposCollaborators extends SyncConfigCollaborators, Pick<Readin
 export function reposService(collaborators: ReposCollaborators) {
   const { onShare } = collaborators;
   const repos = { ...storedRepos, check: (repo: Repo) => assertValid(repo, collaborators.profile), nameTaken };
-  return implement(ReposService, {
+  const handlers: Handlers<typeof ReposService> = {
     ...standardMethods(ReposService, repos, collaborators),
 
     createRepo: write(async ({ parent, repo: given }, call) => {
@@ -80,7 +80,8 @@ export function reposService(collaborators: ReposCollaborators) {
       prepare: ({ repoReadme }, call) => checkReadme(repoReadme?.content ?? "", "content", call, collaborators.parsers),
       handle: (request, call) => updateReadme(request, call, collaborators.grants, "content"),
     },
-  });
+  };
+  return implement(ReposService, handlers, "Repo");
 }
 
 function assertValid(repo: Repo, profile: VendorProfile): void {

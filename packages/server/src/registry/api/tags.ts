@@ -3,7 +3,7 @@ import { create as createMessage } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { type ListTagsRequest, type Tag, TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
 import { sql } from "kysely";
-import { implement, write } from "../../api/call/implement.ts";
+import { type Handlers, implement, write } from "../../api/call/implement.ts";
 import { findForUpdate } from "../../api/resource/get.ts";
 import type { ListTerms } from "../../api/resource/list.ts";
 import { assertNone } from "../../api/resource/names.ts";
@@ -28,7 +28,7 @@ export interface TagsCollaborators {
 }
 
 export function tagsService({ pageTokens, allowsNoDigest = false }: TagsCollaborators) {
-  return implement(TagsService, {
+  const handlers: Handlers<typeof TagsService> = {
     ...standardMethods(TagsService, tags, {
       pageTokens,
       listTerms: (request: ListTagsRequest, call) => listTermsOf(request, call.db.dialect),
@@ -55,7 +55,8 @@ export function tagsService({ pageTokens, allowsNoDigest = false }: TagsCollabor
       await removeTag(call.db, await findForUpdate(tags, uid, call.db), call.now);
       return createMessage(EmptySchema);
     }),
-  });
+  };
+  return implement(TagsService, handlers, "Tag", "Repo");
 }
 
 /** Tags that machines create are left out, unless the request includes their class or gives the name of a tag. */
