@@ -33,9 +33,9 @@ export function millisecondsFromDuration({ seconds, nanos }: Pick<Duration, "sec
   return Number(seconds) * 1000 + round(nanos / 1_000_000);
 }
 
-/** The time as columns store it, rounded up to the next millisecond. @throws INVALID_ARGUMENT on the field */
-export function parseTime(field: string, { seconds, nanos }: Timestamp): string {
-  const time = new Date(Number(seconds) * 1000 + Math.ceil(nanos / 1_000_000));
+/** The time as columns store it. @param round for fractions of a millisecond @throws INVALID_ARGUMENT on the field */
+export function parseTime(field: string, { seconds, nanos }: Timestamp, round = Math.ceil): string {
+  const time = new Date(Number(seconds) * 1000 + round(nanos / 1_000_000));
   // gRPC can carry times that RFC 3339 cannot express.
   if (!isTime(time)) throw invalidArgument(field, `${field} is not a time`);
   return time.toISOString();

@@ -466,6 +466,11 @@ Architecture: amd64
       assert.equal(codeOf(await client.call(Vulnerabilities.method.listVulnReports, {}, token)), Code.INVALID_ARGUMENT);
       assert.deepEqual(answerOf(await client.call(Vulnerabilities.method.listVulnReports, { digest: missing.digest }, token)).items, []);
     }
+    // Only gRPC can carry a time that RFC 3339 cannot express.
+    const [beyond, refused] = [{ seconds: 10n ** 15n }, Code.INVALID_ARGUMENT];
+    const { listVulnReports, getRawVulnReport } = Vulnerabilities.method;
+    assert.equal(codeOf(await world.grpc.call(listVulnReports, { digest, createdSince: beyond }, world.owner.token)), refused);
+    assert.equal(codeOf(await world.grpc.call(getRawVulnReport, { digest, createdAt: beyond }, world.owner.token)), refused);
   });
 
   test("counts by day show what was known at the end of each day, and cumulative ones what was known in the range", async () => {

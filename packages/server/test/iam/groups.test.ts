@@ -163,6 +163,7 @@ describeWithWorld("groups", (world) => {
   it("a verified organization has a kind, and an unverified one has none", async () => {
     assertInvalid(await world.raw("POST", path, { name: verifiedName(), verified: true }), "kind");
     assertInvalid(await world.raw("POST", path, { name: verifiedName(), kind: "ORG_KIND_DEV" }), "kind");
+    assertInvalid(await world.raw("POST", path, { name: verifiedName(), verified: true, kind: 77 }), "kind");
   });
 
   it("the name of a verified organization is unique among verified organizations", async () => {

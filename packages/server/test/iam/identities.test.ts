@@ -4,7 +4,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { IdentitiesService, RelationshipType } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
-import { codeOf } from "../harness/clients.ts";
+import { answerOf, codeOf } from "../harness/clients.ts";
 import { builtInRole } from "../harness/iam/iam.ts";
 import { parse, textOf } from "../harness/json.ts";
 import { assertInvalid, assertRefused } from "../harness/refusal.ts";
@@ -266,6 +266,11 @@ describeWithWorld("identities", (world) => {
     assert.deepEqual([second.company, second.jobTitle, second.hubspotUtk], ["other", "tester", ""]);
     const third = await update({ updatesOptIn: true });
     assert.deepEqual([third.company, third.jobTitle, third.updatesOptIn], ["other", "tester", true]);
+    for (const path of ["jobTitle", "job_title"]) {
+      const request = { identityMetadata: { jobTitle: path }, updateMask: { paths: [path] } };
+      const changed = answerOf(await world.grpc.call(IdentitiesService.method.updateIdentityMetadata, request, user.token));
+      assert.deepEqual([changed.company, changed.jobTitle], ["other", path]);
+    }
     assert.equal((await update({}, "", other)).company, "");
     const stored = await world.store.reader.selectFrom("identity_metadata").select("body").where("uid", "=", user.uid).execute();
     assert.ok(!JSON.stringify(stored).includes("secret"));

@@ -5,10 +5,11 @@ import { join } from "node:path";
 import { it } from "node:test";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { IdentityProvidersService } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
 import { verifyScimToken } from "../../src/iam/identities/scim-credential.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { newUid, uidFromText } from "../../src/lib/uid.ts";
-import type { HttpAnswer } from "../harness/clients.ts";
+import { codeOf, type HttpAnswer } from "../harness/clients.ts";
 import { builtInRole, providerIn } from "../harness/iam/iam.ts";
 import { parse, textOf } from "../harness/json.ts";
 import { assertAbout, assertInvalid, assertPrecondition, assertRefused } from "../harness/refusal.ts";
@@ -87,6 +88,10 @@ describeWithWorld("SCIM tokens", (world) => {
     assertInvalid(await generated({ expireTime: after(DAY), neverExpires: true }), "never_expires");
     for (const expireTime of [after(0), after(-1), after(3 * 366 * DAY), after(732 * DAY)])
       assertInvalid(await generated({ expireTime }), "expire_time");
+    const noTime = { seconds: BigInt(Math.floor(world.clock.now().getTime() / 1000) + 86_400), nanos: -5 };
+    const request = { identityProviderUid: await provider(), expireTime: noTime };
+    const overGrpc = await world.grpc.call(IdentityProvidersService.method.generateScimToken, request, world.owner.token);
+    assert.equal(codeOf(overGrpc), Code.INVALID_ARGUMENT);
     assert.equal(ok(await generated({ expireTime: after(730 * DAY) })).expireTime, after(730 * DAY));
     const uid = await provider();
     const { token, expireTime } = await generate(uid, { neverExpires: true });

@@ -173,6 +173,12 @@ describeWithWorld("tags in version 1", (world) => {
     assert.deepEqual(await history(), [a, b]);
     assert.deepEqual(await history(`?start=${second}`), [b]);
     assert.deepEqual(await history(`?end=${first}`), [a]);
+    const beyond = { seconds: 10n ** 15n };
+    for (const range of [{ start: beyond }, { end: beyond }])
+      assert.equal(
+        codeOf(await world.grpc.call(listTagHistory, { parentId: textOf(id), ...range }, world.owner.token)),
+        Code.INVALID_ARGUMENT,
+      );
     const unknown = { parentId: `${repo}/0123456789abcdef` };
     assert.deepEqual(answerOf(await world.grpc.call(listTagHistory, unknown, world.owner.token)).items, []);
   });

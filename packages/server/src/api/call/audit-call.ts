@@ -6,7 +6,7 @@ import { deferAudit } from "../../audit/append.ts";
 import type { AuditFacts } from "../../audit/audit-entry.ts";
 import { type AuditRecorder, isRefusal, refusalOf } from "../../audit/audit-recorder.ts";
 import type { Clock } from "../../lib/clock.ts";
-import type { HoltError } from "../../lib/errors.ts";
+import { type HoltError, invalidArgument } from "../../lib/errors.ts";
 import { redacted } from "../../lib/redact.ts";
 import { isUid, rootOf } from "../../lib/uid.ts";
 import { type EventSubjects, subjectOf } from "../../outbox/subject.ts";
@@ -43,8 +43,17 @@ export function deferCallAudit(call: WriteCall, request: Message, reply: Reply, 
   const { subject, group } = subjectOfCall(call, request, reply, subjects);
   const { changes } = db.audit;
   const facts = factsOf({ operation, metadata: call.metadata, caller: call }, subject, group);
-  const asked = changes.length > 0 ? undefined : toJsonString(operation.method.input, redacted(operation.method.input, request));
+  const asked = changes.length > 0 ? undefined : requestText(operation, request);
   deferAudit(db, { ...facts, actor: facts.actor || (db.audit.actor ?? ""), changes, request: asked, outcome: "OK", now });
+}
+
+/** @throws INVALID_ARGUMENT for a value that only binary messages can hold, such as a time with negative nanoseconds */
+function requestText({ method }: Operation, request: Message): string {
+  try {
+    return toJsonString(method.input, redacted(method.input, request));
+  } catch (error) {
+    throw invalidArgument("", `the request has no JSON form: ${error instanceof Error ? error.message : error}`);
+  }
 }
 
 /** Calls that authenticate the caller themselves, such as the token exchange, issue or refuse tokens: all their failures count. */

@@ -1,5 +1,6 @@
 /** Decodes one untrusted message. */
 import { type DescMessage, fromBinary, fromJson, type Message } from "@bufbuild/protobuf";
+import { type FieldMask, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { HoltError } from "../../lib/errors.ts";
 import { assertFewFields } from "../element-limit.ts";
 import { parseJsonBody } from "../json-body.ts";
@@ -12,8 +13,18 @@ export function decodeBinary(schema: DescMessage, bytes: Uint8Array): Message {
   return decode(schema, () => {
     assertFewFields(schema, bytes);
     // Replies contain parts of requests. Unknown fields must not come back in them.
-    return fromBinary(schema, bytes, { readUnknownFields: false });
+    const message = fromBinary(schema, bytes, { readUnknownFields: false });
+    spellMask(schema, message);
+    return message;
   });
+}
+
+/** Gives paths of a mask in camelCase the spelling that they have in JSON, so that handlers, events and audit entries get one spelling. */
+function spellMask({ field }: DescMessage, message: Message): void {
+  if (field.updateMask?.message?.typeName !== FieldMaskSchema.typeName) return;
+  const { updateMask: mask } = message as Message & { readonly updateMask?: FieldMask };
+  if (mask === undefined) return;
+  mask.paths = mask.paths.map((path) => path.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
 }
 
 export function decodeJson(schema: DescMessage, bytes: Buffer): Message {

@@ -38,6 +38,7 @@ export function applyStaffFields(next: Group, current: Group, call: WriteCall, c
     throw permissionDenied("only the operator may verify an organization", { capability: "internal" });
   if (!staff && next.kind !== current.kind)
     throw permissionDenied("only the operator may set the kind of an organization", { capability: "internal" });
+  if (OrgKindSchema.value[next.kind] === undefined) throw invalidArgument("kind", `kind has no value ${next.kind}`);
   if (next.kind !== current.kind && next.kind !== OrgKind.UNSPECIFIED && !next.verified)
     throw invalidArgument("kind", "only a verified organization has a kind");
   if (next.verified && next.uid === "" && next.kind === OrgKind.UNSPECIFIED)

@@ -19,7 +19,7 @@ import {
 import type { Call } from "../../../api/call/call.ts";
 import { implement, read } from "../../../api/call/implement.ts";
 import { MAX_WHOLE_LIST_BYTES } from "../../../api/v1/collected-rows.ts";
-import { dateFromTimestamp, timestampFromText } from "../../../lib/clock.ts";
+import { parseTime, timestampFromText } from "../../../lib/clock.ts";
 import { Code, HoltError, invalidArgument, notFound, resourceExhausted } from "../../../lib/errors.ts";
 import { countByDay, type DailyCount, MAX_COUNTED_IDS } from "../../findings/daily-counts.ts";
 import type { FixState as FoundState } from "../../findings/finding.ts";
@@ -45,7 +45,7 @@ export function vulnerabilitiesServiceV1({ registryHost }: { readonly registryHo
       getRawVulnReport: read(async ({ digest, createdAt }, call) => {
         const data = await loadFirst(digest, call);
         // Earlier reports are not kept.
-        const isEarlier = createdAt !== undefined && data !== undefined && dateFromTimestamp(createdAt).toISOString() < data.time;
+        const isEarlier = createdAt !== undefined && data !== undefined && parseTime("created_at", createdAt, Math.floor) < data.time;
         if (data === undefined || isEarlier) throw notFound("VulnReport", digest.slice(0, 200));
         const scanner = { version: "holt", dbBuildTime: timestampFromText(data.time) };
         return create(RawVulnReportSchema, { digest, scanner, createdAt: timestampFromText(data.time), rawReport: rawReport(data) });
@@ -59,7 +59,7 @@ export function vulnerabilitiesServiceV1({ registryHost }: { readonly registryHo
 
 async function listReports({ repoId, digest, tag, createdSince }: VulnReportFilter, call: Call): Promise<VulnReport[]> {
   if (repoId === "" && digest === "") throw invalidArgument("repo_id", "repo_id or digest is required");
-  const since = createdSince === undefined ? "" : dateFromTimestamp(createdSince).toISOString();
+  const since = createdSince === undefined ? "" : parseTime("created_since", createdSince);
   const reports: VulnReport[] = [];
   let left = MAX_FINDINGS;
   let bytesLeft = MAX_WHOLE_LIST_BYTES;

@@ -7,7 +7,7 @@ import { type Handlers, read, write } from "../../../api/call/implement.ts";
 import { find, findForUpdate } from "../../../api/resource/get.ts";
 import { assertNone } from "../../../api/resource/names.ts";
 import { deriveMethods } from "../../../api/v1/derive-methods.ts";
-import { dateFromTimestamp, parseTime, timestampFromText } from "../../../lib/clock.ts";
+import { parseTime, timestampFromText } from "../../../lib/clock.ts";
 import { alreadyExists, notFound } from "../../../lib/errors.ts";
 import { parentOf } from "../../../lib/uid.ts";
 import { lockRepo } from "../../content/lock-repo.ts";
@@ -38,7 +38,7 @@ export function tagHandlers({ pageTokens }: TagsCollaborators): Handlers<typeof 
       const tag = await find(tags, parentId, db);
       const range = {
         start: start && new Date(parseTime("start", start)),
-        end: end && dateFromTimestamp(end),
+        end: end && new Date(parseTime("end", end, Math.floor)),
       };
       const history = tag === undefined ? [] : await readTagHistory(db, parentOf(tag.uid), tag.name, range);
       const items = history.map(({ time, digest }) => ({ updateTimestamp: timestampFromText(time), digest }));
