@@ -7,7 +7,7 @@ export function lineOf({ organization, number, hash, content = "null" }: ChainEn
   return `{"organization":${JSON.stringify(organization)},"number":${number},"hash":${JSON.stringify(hash)},"entry":${content}}`;
 }
 
-const LINE = /^\{"organization":"([0-9a-f]*)","number":([0-9]{1,15}),"hash":"([\w-]{43})","entry":(.*)\}\s*$/;
+const LINE = /^\{"organization":"([0-9a-f]*)","number":([0-9]{1,15}),"hash":"([\w-]{43})","entry":(.*)\}\s*$/s;
 
 /** @returns undefined for a line that is not an entry */
 export function entryFromLine(line: string): ChainEntry | undefined {

@@ -4,11 +4,11 @@
  * written last and makes the snapshot complete.
  */
 import { createHash, type Hash } from "node:crypto";
-import { createInterface } from "node:readline";
 import { Readable, Transform } from "node:stream";
 import { text } from "node:stream/consumers";
 import { parseDigest } from "../blobs/digest.ts";
 import type { PostgresDump } from "../db/postgres-copy.ts";
+import { linesIn } from "../lib/lines-in.ts";
 import { pipeThrough } from "../lib/pipe-through.ts";
 import type { BackupTarget } from "./target.ts";
 
@@ -88,7 +88,7 @@ export interface ListedBlob {
 /** @param path of a list with the digest and the size of a blob in each line */
 export async function* readBlobLines(target: BackupTarget, path: string): AsyncIterable<ListedBlob> {
   const input = await target.read(path);
-  for await (const line of createInterface({ input })) {
+  for await (const line of linesIn(input)) {
     const [digest = "", size] = line.split(" ");
     if (digest !== "") yield { digest, size: Number(size) };
   }

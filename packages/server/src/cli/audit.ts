@@ -1,7 +1,6 @@
 /** The commands `audit verify` and `audit export`, which need no running server. */
 import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 import { type CryptoKey, importJWK, type JWK } from "jose";
 import { readChainEntries } from "../auditing/chain/block.ts";
@@ -12,6 +11,7 @@ import { lineOf } from "../auditing/entry-line.ts";
 import { type LinesResult, verifyLines } from "../auditing/verify-lines.ts";
 import type { Config } from "../config.ts";
 import type { ReadDb, Store } from "../db/store.ts";
+import { linesIn } from "../lib/lines-in.ts";
 import { isUid } from "../lib/uid.ts";
 import { findOrganization } from "./find-organization.ts";
 import { type Installation, openInstallation } from "./open-installation.ts";
@@ -131,8 +131,7 @@ async function exportChain(config: Config, organization: string): Promise<number
 }
 
 async function verifyFile(path: string, jwksPath: string | undefined): Promise<number> {
-  const lines = createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY });
-  const { chains, checkpoints, problem } = await verifyLines(lines);
+  const { chains, checkpoints, problem } = await verifyLines(linesIn(createReadStream(path)));
   if (problem !== undefined) {
     console.log(`NOT INTACT: line ${problem.line}: ${problem.description}`);
     return 1;

@@ -3,12 +3,12 @@
  * one row per line, as a JSON array of the columns; the list of blobs; and `organization.json`, which is written last and
  * makes the export complete. README.md describes the values.
  */
-import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { createZstdCompress, createZstdDecompress } from "node:zlib";
 import { isIntact, type SnapshotFile, writeHashed } from "../backup/snapshot.ts";
 import { type BackupTarget, NoSuchObject } from "../backup/target.ts";
+import { linesIn } from "../lib/lines-in.ts";
 import { pipeThrough } from "../lib/pipe-through.ts";
 
 export const FORMAT = 1;
@@ -83,7 +83,7 @@ export async function writeRows(
 /** The rows of a file, which must have been verified. */
 export async function* readRows(target: BackupTarget, { path }: SnapshotFile): AsyncIterable<Cell[]> {
   const input = pipeThrough(await target.read(path), createZstdDecompress());
-  for await (const line of createInterface({ input })) yield JSON.parse(line) as Cell[];
+  for await (const line of linesIn(input)) yield JSON.parse(line) as Cell[];
 }
 
 /** Reads files again. @throws Error for the operator if one has changed */

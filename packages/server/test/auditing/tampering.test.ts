@@ -9,6 +9,7 @@ import {
   VerifyAuditChainResponse_Signature as Signature,
   type VerifyAuditChainResponse,
 } from "@holt/api/gen/holt/v1/audit_pb.ts";
+import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { generateKeyPair } from "jose";
 import { sql } from "kysely";
 import { hashAt, numberBytes, numbersOf, readContents } from "../../src/auditing/chain/block.ts";
@@ -287,6 +288,22 @@ describeWithWorld("tampering with the audit log", (world) => {
     await world.store.transaction((db) => db.deleteFrom("audit_entry").where("seq", "=", -1).execute());
     assert.equal(inserted.code, 1);
     assert.match(inserted.stdout, /row -1 .* was inserted/);
+  });
+
+  test("holtd audit verify accepts an export whose entries contain line separators of Unicode", async () => {
+    await world.must(GroupsService.method.updateGroup, {
+      group: { uid: world.orgUid, description: "one\u2028two\u2029three" },
+      updateMask: { paths: ["description"] },
+    });
+    await sealAll(world);
+    await using folder = await temporaryFolder();
+    const file = join(folder.path, "audit.jsonl");
+    const settings = { HOLT_DATABASE_URL: world.databaseUrl, HOLT_DATA_DIR: world.dataDir };
+    const { stdout: exported } = await runHoltd(["audit", "export", world.orgUid], settings);
+    assert.match(exported, /one\u2028two/);
+    await writeFile(file, exported);
+    const { code, stdout, stderr } = await runHoltd(["audit", "verify", "--file", file], {});
+    assert.equal(code, 0, stdout + stderr);
   });
 
   test("holtd audit verify accepts an export with keys only if one of them signed the newest checkpoint", async () => {

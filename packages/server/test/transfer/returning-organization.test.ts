@@ -37,7 +37,10 @@ test("an organization that returns continues its audit chain, which keeps all en
   await using folder = await temporaryFolder();
   const [there, back] = [join(folder.path, "there"), join(folder.path, "back")];
   const { uid } = await first.must(GroupsService.method.createGroup, { group: { name: "traveler" } });
-  await first.must(GroupsService.method.updateGroup, { group: { uid, description: "at home" }, updateMask: { paths: ["description"] } });
+  await first.must(GroupsService.method.updateGroup, {
+    group: { uid, description: "at\u2028home" },
+    updateMask: { paths: ["description"] },
+  });
   const before = await entriesOf(first, uid);
   await must(first, "export", uid, there);
   await remove(first, uid);
