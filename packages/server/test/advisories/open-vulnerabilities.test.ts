@@ -48,6 +48,14 @@ describeWithWorld("open vulnerabilities of images", (world) => {
     assert.deepEqual(await given.found(await given.push(["openssl 3.0.2-r0"])), []);
   });
 
+  test("a version that an OSV record lists is vulnerable, also if the record's ranges do not contain it", async () => {
+    const versions = ["1.0-r0", "3.0-r0"];
+    await given.importAdvisories([osv("CVE-2024-1009", [{ ecosystem: "Wolfi", name: "listed", events: range("2.0-r0"), versions }])]);
+    for (const version of versions)
+      assert.deepEqual(await given.found(await given.push([`listed ${version}`])), [`CVE-2024-1009 listed ${version} UNKNOWN OPEN`]);
+    assert.deepEqual(await given.found(await given.push(["listed 3.1-r0"])), []);
+  });
+
   test("the severity follows the public record, and a critical one is announced once per image", async () => {
     const digest = await given.push(["busybox 1.36.0-r0"]);
     await given.importAdvisories([wolfi("CVE-2024-1001", "busybox", "1.36.1-r0")]);

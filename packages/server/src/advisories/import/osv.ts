@@ -1,6 +1,6 @@
 /** Reads OSV records as advisories, one per affected package. Pure. */
 import { AdvisoryEvent_FalsePositiveDetermination_Type as FalsePositive } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
-import { type Affected, decidesByRanges, NEVER_AFFECTED_NOTE, type RangeEvent } from "../model/affected.ts";
+import { type Affected, NEVER_AFFECTED_NOTE, type RangeEvent, versionsOutside } from "../model/affected.ts";
 import { advisoryIdFromOsv } from "../model/osv-id.ts";
 import { aliasesOf } from "./aliases.ts";
 import { type ReadContext, readEach } from "./context.ts";
@@ -63,7 +63,7 @@ function artifactOf(node: Node): Pick<AdvisoryRecord, "artifactType" | "artifact
   return { artifactType: type, artifactName: name };
 }
 
-/** Listed versions of a package whose ranges cannot be evaluated. */
+/** Listed versions of a package that no range contains. */
 const MAX_VERSIONS = 5000;
 /** Events of all ranges of a package. */
 const MAX_RANGE_EVENTS = 1000;
@@ -76,8 +76,11 @@ function affectedOf(node: Node): Affected {
     isSemver: child(range, "type").value === "SEMVER",
     events: elementsOf(child(range, "events"), MAX_RANGE_EVENTS).flatMap(rangeEventsOf),
   }));
-  const versions = decidesByRanges(artifactOf(of).artifactType, ranges) ? [] : elementsOf(child(node, "versions"), MAX_VERSIONS);
-  return { ecosystem, ranges, versions: versions.map((version) => nameOf(version)) };
+  const list = child(node, "versions");
+  const listed = elementsOf(list).map((version) => nameOf(version));
+  const versions = versionsOutside(artifactOf(of).artifactType, ranges, listed);
+  if (versions.length > MAX_VERSIONS) throw new BadRecord(list.pointer, `must have at most ${MAX_VERSIONS} versions outside of the ranges`);
+  return { ecosystem, ranges, versions };
 }
 
 function rangesOf(affected: Node): readonly Node[] {

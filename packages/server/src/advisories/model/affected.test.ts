@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Affected, encodeAffected, fixesFor, parseAffected, type RangeEvent } from "./affected.ts";
+import { type Affected, encodeAffected, fixesFor, parseAffected, type RangeEvent, versionsOutside } from "./affected.ts";
 
 const entry = (events: readonly RangeEvent[], rest: Partial<Affected> = {}): Affected => ({
   ecosystem: "",
@@ -68,6 +68,19 @@ test("versions without a known order are affected if they are listed, or if the 
     ["fixed", "2"],
   ]);
   assert.equal(fixesFor("gem", "1", unordered), undefined);
+});
+
+test("listed versions are kept if no range contains them, or if they cannot be compared", () => {
+  const events: readonly RangeEvent[] = [
+    ["introduced", "1"],
+    ["fixed", "2"],
+    ["introduced", "3"],
+    ["last_affected", "4"],
+  ];
+  const listed = ["0.9", "1", "1.9", "2", "2.5", "3", "4", "4.1", "not-a-version"];
+  assert.deepEqual(versionsOutside("pypi", [{ isSemver: false, events }], listed), ["0.9", "2", "2.5", "4.1", "not-a-version"]);
+  assert.deepEqual(versionsOutside("gem", [{ isSemver: false, events }], listed), listed);
+  assert.deepEqual(versionsOutside("pypi", [{ isSemver: false, events: [...events, ["fixed", "?"]] }], listed), listed);
 });
 
 test("encoded affected versions are parsed to the same", () => {

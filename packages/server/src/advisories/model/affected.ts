@@ -9,7 +9,7 @@ export interface Affected {
   /** Such as `Alpine:v3.22`; empty if the record names a package URL only. */
   readonly ecosystem: string;
   readonly ranges: readonly { readonly isSemver: boolean; readonly events: readonly RangeEvent[] }[];
-  /** Kept only if the ranges cannot decide. */
+  /** Listed versions that no range contains. */
   readonly versions: readonly string[];
 }
 
@@ -38,38 +38,53 @@ export function parseAffected(text: string): readonly Affected[] {
   }));
 }
 
-/** Whether this server can evaluate the ranges, so that a list of versions would only repeat them. */
-export function decidesByRanges(type: string, ranges: Affected["ranges"]): boolean {
-  return ranges.length > 0 && ranges.every(({ isSemver }) => isSemver || hasVersionOrder(type));
+/** The listed versions that no range contains. A version is affected if a range contains it, or if it is listed. */
+export function versionsOutside(type: string, ranges: Affected["ranges"], versions: readonly string[]): readonly string[] {
+  const all = ranges.map((range) => compileRange(type, range));
+  return versions.filter((version) => all.every((fixIn) => fixIn(version) === undefined));
 }
 
 /** The versions that fix what affects this version, or undefined if the version is not affected. */
 export function fixesFor(type: string, version: string, { ranges, versions }: Affected): readonly string[] | undefined {
-  const hits = ranges.flatMap(
-    ({ isSemver, events }) => fixInRange(hasVersionOrder(type) ? type : isSemver ? "npm" : "", version, events) ?? [],
-  );
+  const hits = ranges.map((range) => compileRange(type, range)(version)).filter((fix) => fix !== undefined);
   if (hits.length > 0) return [...new Set(hits.filter((fix) => fix !== ""))];
   return versions.includes(version) ? [] : undefined;
 }
 
-/** The next fixed version, an array with the empty string if there is none, or undefined if the version is not in the range. */
-function fixInRange(type: string, version: string, events: readonly RangeEvent[]): readonly string[] | undefined {
-  const sorted = sortEvents(type, events);
-  if (sorted === undefined) return undefined;
-  let isAffected = false;
-  for (const [kind, at] of sorted) {
-    const order = at === "0" && kind === "introduced" ? -1 : compareVersions(type, at, version);
-    if (order === undefined) return undefined;
-    if (order > 0)
-      return isAffected ? [sorted.find(([other, fix]) => other === "fixed" && isAfter(type, fix, version))?.[1] ?? ""] : undefined;
-    if (kind === "last_affected") isAffected &&= order === 0;
-    else isAffected = kind === "introduced";
-  }
-  return isAffected ? [""] : undefined;
+/** The next fixed version, the empty string if there is none, or undefined if the version is not in the range. */
+type FixIn = (version: string) => string | undefined;
+
+function compileRange(type: string, { isSemver, events }: Affected["ranges"][number]): FixIn {
+  const order = hasVersionOrder(type) ? type : isSemver ? "npm" : "";
+  const sorted = sortEvents(order, events);
+  return (version) => {
+    const end = sorted && countUntil(order, sorted, version);
+    if (sorted === undefined || end === undefined || !isAffectedAfter(order, sorted.slice(0, end), version)) return undefined;
+    return sorted.slice(end).find(([kind]) => kind === "fixed")?.[1] ?? "";
+  };
 }
 
-function isAfter(type: string, one: string, other: string): boolean {
-  return (compareVersions(type, one, other) ?? 0) > 0;
+/** The number of events up to this version, by binary search; undefined if the version cannot be compared. */
+function countUntil(type: string, sorted: readonly RangeEvent[], version: string): number | undefined {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const order = compareEvent(type, sorted[middle] as RangeEvent, version);
+    if (order === undefined) return undefined;
+    if (order > 0) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+function compareEvent(type: string, [kind, at]: RangeEvent, version: string): number | undefined {
+  return at === "0" && kind === "introduced" ? -1 : compareVersions(type, at, version);
+}
+
+/** The last event decides. The last affected version is affected itself, if the events before it say so. */
+function isAffectedAfter(type: string, events: readonly RangeEvent[], version: string): boolean {
+  const last = events.findLast((event) => event[0] !== "last_affected" || compareEvent(type, event, version) !== 0);
+  return last?.[0] === "introduced";
 }
 
 /** Undefined if the versions cannot be compared. Events of the same version keep their order. */
