@@ -72,6 +72,24 @@ test("a manifest whose config's file is lost is refused like one whose config wa
   assert.equal((await client.send("GET", `${NAME}/manifests/lost`)).status, 404);
 });
 
+test("the body of every refusal says what is wrong", async () => {
+  const location = await begin();
+  const range = { "content-range": "5-6" };
+  const refusals = [
+    [416, "BLOB_UPLOAD_INVALID", client.send("PATCH", location, { headers: range, body: "ab" })],
+    [413, "SIZE_INVALID", put("large", `{"a":"${"x".repeat(5 * 1024 * 1024)}"}`)],
+    [405, "UNSUPPORTED", client.send("POST", `${NAME}/manifests/a`)],
+    [400, "UNSUPPORTED", client.send("GET", "my-org/good/tags/list?n=few")],
+    [405, "UNSUPPORTED", client.send("PUT", "/token")],
+  ] as const;
+  for (const [status, code, sent] of refusals) {
+    const answer = await sent;
+    const { errors } = answer.json() as { errors: readonly { code: string; message?: string }[] };
+    assert.deepEqual([answer.status, errors[0]?.code], [status, code]);
+    assert.match(errors[0]?.message ?? "", /^\w+ /, code);
+  }
+});
+
 test("malformed digests are refused", async () => {
   const tricks = [
     "sha256:abc",

@@ -62,8 +62,7 @@ const STATUS_OVERRIDES: StatusOverrides = {
 
 /** @param reportFault receives unexpected errors, whose text the response does not contain */
 export function responseFromError(thrown: unknown, reportFault: (error: unknown) => void): OciErrorResponse {
-  if (thrown instanceof HttpOciError) return thrown;
-  if (thrown instanceof OciError) return withStatus(thrown.code, thrown.message, thrown.detail);
+  if (thrown instanceof OciError) return fromOciError(thrown);
   if (thrown instanceof HoltError) return fromHoltError(thrown, reportFault);
   if (thrown instanceof DigestMismatch) return withStatus("DIGEST_INVALID", "the content has another digest");
   if (thrown instanceof NoSuchBlob) return withStatus("BLOB_UNKNOWN", "there is no such blob");
@@ -72,6 +71,14 @@ export function responseFromError(thrown: unknown, reportFault: (error: unknown)
   if (thrown instanceof RangeMismatch) return { code: "BLOB_UPLOAD_INVALID", status: 416, message: thrown.message };
   reportFault(thrown);
   return withStatus("UNKNOWN", "internal error");
+}
+
+/** Names each field: the message of an error is not enumerable, so callers that spread one would lose it. */
+function fromOciError(error: OciError): OciErrorResponse {
+  const { code, message, detail } = error;
+  return error instanceof HttpOciError
+    ? { code, status: error.status, message, detail, headers: error.headers }
+    : withStatus(code, message, detail);
 }
 
 function fromHoltError(error: HoltError, reportFault: (error: unknown) => void): OciErrorResponse {
