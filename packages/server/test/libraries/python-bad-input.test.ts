@@ -167,6 +167,30 @@ test("source distributions whose links lead out of their folder are refused", as
     await assertRefusedFile({ fileName: "other-1.0.tar.gz", bytes }, /must have PKG-INFO/);
 });
 
+test("source distributions with links or files that leave their folder through another link are refused", async () => {
+  const symlink = (name: string, to: string) => ({ name, content: "", link: { type: "symlink", to } as const });
+  const hardLink = (name: string, to: string) => ({ name, content: "", link: { type: "link", to } as const });
+  const withEntries = (...entries: Parameters<typeof tarGzOf>[0]) =>
+    tarGzOf([{ name: "demo-1.0/PKG-INFO", content: "Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n" }, ...entries]);
+  const up = symlink("demo-1.0/a/up", "..");
+  for (const [bytes, reason] of [
+    [await withEntries(up, symlink("demo-1.0/out", "a/up/../..")), /a link leads out of its folder: "demo-1\.0\/out"/],
+    [await withEntries(up, hardLink("demo-1.0/out", "demo-1.0/a/up")), /a link leads out of its folder: "demo-1\.0\/out"/],
+    [await withEntries(up, { name: "demo-1.0/a/up/../evil", content: "" }), /leads out of the archive/],
+    [await withEntries(up, { name: "./demo-1.0//a/up/evil", content: "" }), /leads through a symbolic link/],
+    [await withEntries(up, symlink("demo-1.0/a/up/out", "..")), /leads through a symbolic link/],
+    [await withEntries(symlink("demo-1.0/a", "b"), { name: "demo-1.0/a", content: "" }), /leads through a symbolic link/],
+  ] as const)
+    await assertRefusedFile({ fileName: SDIST, bytes }, reason);
+  const harmless = [
+    up,
+    symlink("demo-1.0/b/c/d", "../../a/./file"),
+    symlink("demo-1.0/a/up", ".."),
+    hardLink("demo-1.0/e", "demo-1.0/PKG-INFO"),
+  ];
+  await assertRefusedFile({ fileName: "other-1.0.tar.gz", bytes: await withEntries(...harmless) }, /must have PKG-INFO/);
+});
+
 test("archives that expand to many times their size are refused", async () => {
   const zeros = Buffer.alloc(70 * 1024 * 1024);
   await assertRefusedFile({ fileName: WHEEL, bytes: zipOf([...wheelEntries({}), { name: "zeros", content: zeros }]) }, /50 times/);

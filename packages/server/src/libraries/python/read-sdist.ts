@@ -1,5 +1,4 @@
 /** Reads PKG-INFO from a source distribution as a stream, and refuses archives that could harm the tools that unpack them. */
-import { posix } from "node:path";
 import type { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { decompress } from "../../archives/decompress.ts";
@@ -11,6 +10,7 @@ import { parsePythonVersion } from "../../lib/version-order/python.ts";
 import { PYTHON_LIMITS } from "../package-archive.ts";
 import { MAX_METADATA } from "./core-metadata.ts";
 import { normalizeProject, type PythonFileName } from "./python-name.ts";
+import { SdistLinks } from "./sdist-links.ts";
 
 /** Returns PKG-INFO. @param size of `bytes`. @throws INVALID_ARGUMENT that says what is wrong with the source distribution */
 export async function readSdist(bytes: Readable, size: number, fileName: PythonFileName): Promise<Buffer> {
@@ -29,9 +29,10 @@ export async function readSdist(bytes: Readable, size: number, fileName: PythonF
 /** Reads to the end, so that every entry is checked. */
 async function findPackageInfo(bytes: Readable, size: number, fileName: PythonFileName): Promise<Buffer | undefined> {
   const meter = new ArchiveMeter(PYTHON_LIMITS, size);
+  const links = new SdistLinks();
   let found: Buffer | undefined;
   for await (const { header, content } of tarEntries(decompress(bytes, "gzip", meter), meter)) {
-    const problem = findProblem(header);
+    const problem = findProblem(header) ?? links.findProblem(header);
     if (problem !== undefined) throw refusal(problem);
     if (!isPackageInfo(header, fileName)) continue;
     if (found !== undefined) throw refusal("PKG-INFO occurs more than once");
@@ -41,22 +42,10 @@ async function findPackageInfo(bytes: Readable, size: number, fileName: PythonFi
   return found;
 }
 
-function findProblem({ name, type, linkname }: TarHeader): string | undefined {
+function findProblem({ name, type }: TarHeader): string | undefined {
   if (escapesRoot(name, PYTHON_LIMITS.paths)) return `an entry's path leads out of the archive: "${name.slice(0, 100)}"`;
   if (type === "character-device" || type === "block-device" || type === "fifo") return "an entry is neither a file nor a folder";
-  if ((type === "symlink" || type === "link") && linkEscapes(name, type, linkname ?? ""))
-    return `a link leads out of its folder: "${name.slice(0, 100)}"`;
   return undefined;
-}
-
-/** Symbolic links are relative to their own folder, hard links to the archive's root. Both must stay in the top folder of the archive. */
-function linkEscapes(name: string, type: "symlink" | "link", linkname: string): boolean {
-  const target = type === "link" ? linkname : posix.join(posix.dirname(name), linkname);
-  return linkname.startsWith("/") || escapesRoot(posix.normalize(target), PYTHON_LIMITS.paths) || topFolderOf(target) !== topFolderOf(name);
-}
-
-function topFolderOf(path: string): string | undefined {
-  return posix.normalize(path).split("/")[0];
 }
 
 function isPackageInfo({ name, type }: TarHeader, fileName: PythonFileName): boolean {
