@@ -17,6 +17,7 @@ import { createCollector } from "./collection/gc.ts";
 import { createRepoEmptying } from "./content/empty-repo.ts";
 import { startHourlyPulls } from "./content/hourly-pulls.ts";
 import { startSpreadingFacts } from "./content/image-facts-queue.ts";
+import { createManifestKeeper } from "./content/keep-manifest.ts";
 import { PullEvents } from "./content/pull-events.ts";
 import type { PullRecordings } from "./content/pull-recording.ts";
 import { createUploads } from "./content/uploads.ts";
@@ -46,6 +47,7 @@ export function startRegistry(platform: Platform, iam: Iam, settings: RegistrySe
   const names = { ...platform.names, registryHost, contexts: new EventContexts() };
   const { blobReferences: references } = platform;
   const uploads = createUploads({ store, blobs, clock, graceMs, references });
+  const keepManifest = createManifestKeeper({ store, clock, graceMs });
   const onCollected = createCollectionCounter(platform.meter);
   meterRegistry(store, platform.meter);
   const collector = createCollector({ store, blobs, references, uploads, clock, log, graceMs, onCollected });
@@ -60,7 +62,21 @@ export function startRegistry(platform: Platform, iam: Iam, settings: RegistrySe
   };
   const { transferIdleMs } = platform.limits;
   const createFolder = settings.registryCreateFolders ? iam.createFolder : undefined;
-  const parts = { store, blobs, names, createFolder, clock, memory, parsers, requiredTerms, transferIdleMs, uploads, pulls, onManifest };
+  const parts = {
+    store,
+    blobs,
+    names,
+    createFolder,
+    clock,
+    memory,
+    parsers,
+    requiredTerms,
+    transferIdleMs,
+    uploads,
+    keepManifest,
+    pulls,
+    onManifest,
+  };
   const oci = createOciHandler({
     frame,
     parts,

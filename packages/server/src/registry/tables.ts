@@ -93,7 +93,7 @@ export interface ManifestTable {
   subject: string | null;
   size: number;
   create_time: string;
-  /** Start of the grace period before collection: when it was last pushed, or released by a tag or a parent. */
+  /** Start of the grace period before collection: when it was last pushed, requested by a push, or released by a tag or a parent. */
   touch_time: string;
   /** JSON object for the referrers API. */
   annotations: string | null;

@@ -11,6 +11,8 @@ export interface StoredManifest {
   readonly mediaType: string;
   /** The exact bytes that were pushed. */
   readonly content: Uint8Array;
+  /** Start of the grace period before collection. */
+  readonly touchTime: string;
 }
 
 interface Place {
@@ -26,7 +28,7 @@ export async function findManifest(db: ReadDb, repoUid: string, reference: strin
 const byDigest = prepare<Place, StoredManifest>((db, param) =>
   db
     .selectFrom("manifest")
-    .select(["digest", "media_type as mediaType", "content"])
+    .select(["digest", "media_type as mediaType", "content", "touch_time as touchTime"])
     .where("repo_uid", "=", param("repoUid"))
     .where("digest", "=", param("reference"))
     .compile(),
@@ -36,7 +38,7 @@ const byTag = prepare<Place, StoredManifest>((db, param) =>
   db
     .selectFrom("tag as t")
     .innerJoin("manifest as m", (join) => join.onRef("m.repo_uid", "=", "t.parent").onRef("m.digest", "=", "t.digest"))
-    .select(["m.digest as digest", "m.media_type as mediaType", "m.content as content"])
+    .select(["m.digest as digest", "m.media_type as mediaType", "m.content as content", "m.touch_time as touchTime"])
     .where("t.parent", "=", param("repoUid"))
     .where("t.name", "=", param("reference"))
     .compile(),

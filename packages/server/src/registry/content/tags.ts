@@ -107,15 +107,16 @@ export async function removeTag(
   if (tag.digest !== "") await touchManifests(db, parentOf(tag.uid), [tag.digest], now);
 }
 
-/** Starts the grace period of manifests that lost a reference. */
-export async function touchManifests(db: WriteDb, repoUid: string, digests: readonly string[], now: Date): Promise<void> {
-  if (digests.length === 0) return;
-  await db
+/** Starts the grace period of manifests again. @returns the number of those that the repo has */
+export async function touchManifests(db: WriteDb, repoUid: string, digests: readonly string[], now: Date): Promise<number> {
+  if (digests.length === 0) return 0;
+  const { numUpdatedRows } = await db
     .updateTable("manifest")
     .set({ touch_time: now.toISOString() })
     .where("repo_uid", "=", repoUid)
     .where("digest", "in", (eb) => eb.selectFrom(db.dialect.valuesOf(digests).as("d")).select("d.value"))
-    .execute();
+    .executeTakeFirstOrThrow();
+  return Number(numUpdatedRows);
 }
 
 export async function findTagForUpdate(db: WriteDb, repoUid: string, name: string): Promise<Tag | undefined> {

@@ -3,8 +3,9 @@ import { isDigest } from "../../blobs/digest.ts";
 import { begin } from "../../http/http-exchange.ts";
 import { readBody } from "../../http/read-body.ts";
 import { type Allowance, MessageTooLargeError } from "../../http/request-memory.ts";
+import type { ContentCaller } from "../../iam/content-login/authenticate.ts";
 import { deleteManifest, deleteTag } from "../collection/delete-content.ts";
-import { findManifest, hasLostBytes } from "../content/find-manifest.ts";
+import { findManifest, hasLostBytes, type StoredManifest } from "../content/find-manifest.ts";
 import { type PushedManifest, pushManifest } from "../content/push-manifest.ts";
 import { OciError } from "../oci-error.ts";
 import { openRepo, openRepoForPush } from "../open-repo.ts";
@@ -33,12 +34,12 @@ export async function serveManifest(exchange: OciRequest, reference: string, par
   }
 }
 
-async function pull(exchange: OciRequest, reference: string, { store, blobs, pulls, clock }: OciParts): Promise<void> {
+async function pull(exchange: OciRequest, reference: string, parts: OciParts): Promise<void> {
+  const { store, pulls, clock } = parts;
   const { request, response, method, name, caller, origin } = exchange;
   const repoUid = await openRepo(store.reader, caller, { name, action: "pull", needed: rights.pullManifest });
   const manifest = await findManifest(store.reader, repoUid, reference);
-  // Clients that copy images skip a manifest that HEAD finds, and with it the layers that the registry lost.
-  if (manifest === undefined || (method === "HEAD" && (await hasLostBytes(repoUid, manifest.digest, { store, blobs }))))
+  if (manifest === undefined || (method === "HEAD" && !(await staysPushed(repoUid, manifest, caller, parts))))
     throw new OciError("MANIFEST_UNKNOWN", `there is no manifest ${reference.slice(0, 200)} in this repository`);
   const { digest, mediaType, content } = manifest;
   const tag = reference === digest ? undefined : reference;
@@ -47,6 +48,15 @@ async function pull(exchange: OciRequest, reference: string, { store, blobs, pul
   if (request.headers["if-none-match"]?.includes(`"${digest}"`)) return answer(exchange, 304, headers);
   begin(response, 200, { ...headers, "content-length": content.length });
   response.end(method === "HEAD" ? "" : content);
+}
+
+/**
+ * Clients skip the push of a manifest that HEAD finds. So it must have its layers, and must not be collected before the client has pushed
+ * what refers to it.
+ */
+async function staysPushed(repoUid: string, manifest: StoredManifest, { access }: ContentCaller, parts: OciParts): Promise<boolean> {
+  if (await hasLostBytes(repoUid, manifest.digest, parts)) return false;
+  return !access.holds(rights.push, repoUid) || parts.keepManifest(repoUid, manifest);
 }
 
 async function push(exchange: OciRequest, reference: string, parts: OciParts): Promise<void> {

@@ -8,6 +8,7 @@ import type { ContentCaller } from "../../iam/content-login/authenticate.ts";
 import type { Parsers } from "../../jobs/parsers.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { RepoCreationParts } from "../content/create-repo.ts";
+import type { KeepManifest } from "../content/keep-manifest.ts";
 import type { Origin, RegistryNames } from "../content/oci-events.ts";
 import type { PullEvents } from "../content/pull-events.ts";
 import type { Uploads } from "../content/uploads.ts";
@@ -17,6 +18,7 @@ export interface OciParts {
   readonly store: Store;
   readonly blobs: BlobStore;
   readonly uploads: Uploads;
+  readonly keepManifest: KeepManifest;
   readonly pulls: PullEvents;
   readonly names: RegistryNames;
   readonly createFolder: RepoCreationParts["createFolder"];
