@@ -15,7 +15,7 @@ import { falsePositive, fixed, type GivenAdvisory, putAdvisories } from "../harn
 import { CRITICAL, createFindingsWorld, type FindingsWorld, HIGH, LOW, osv } from "../harness/advisories/findings-world.ts";
 import { answerOf, codeOf } from "../harness/clients.ts";
 import { eventsAfter, lastSeq } from "../harness/outbox.ts";
-import { DPKG, layerOf, osRelease } from "../harness/registry/image-content.ts";
+import { DPKG, layerOf, osRelease, RPM, rpmDatabase, rpmHeader } from "../harness/registry/image-content.ts";
 import { until } from "../harness/wait.ts";
 import { describeWithWorld } from "../harness/world.ts";
 
@@ -223,6 +223,21 @@ Architecture: amd64
     assert.deepEqual(purls, [
       "pkg:deb/debian/bsdutils@1:2.38.1-5%2Bdeb12u3?arch=amd64&distro=debian-12&upstream=util-linux%402.38.1-5%2Bdeb12u3",
     ]);
+  });
+
+  test("an advisory about one of the openSUSE distributions says nothing about images of the others", async () => {
+    const { database } = await rpmDatabase([rpmHeader({ name: "zlib", version: "1.2", release: "1", arch: "noarch" }), rpmHeader({})]);
+    const pushed = async (id: string, version: string) => {
+      const layer = await layerOf({ [RPM]: database, "etc/os-release": osRelease(id, version) });
+      return (await given.repo.push([layer])).digest;
+    };
+    const [leap, tumbleweed] = [await pushed("opensuse-leap", "15.6"), await pushed("opensuse-tumbleweed", "20260101")];
+    await given.importAdvisories([
+      osv("CVE-2024-2101", [{ ecosystem: "openSUSE:Tumbleweed", name: "zlib", events: range("1.3-1") }]),
+      osv("CVE-2024-2102", [{ ecosystem: "openSUSE:Leap 15.6", name: "zlib", events: range("1.3-1") }]),
+    ]);
+    assert.deepEqual(await given.found(leap), ["CVE-2024-2102 zlib 1.2-1 UNKNOWN OPEN"]);
+    assert.deepEqual(await given.found(tumbleweed), ["CVE-2024-2101 zlib 1.2-1 UNKNOWN OPEN"]);
   });
 
   test("language packages of SBOMs are compared by the ranges of their ecosystems", async () => {

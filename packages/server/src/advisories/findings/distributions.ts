@@ -20,6 +20,7 @@ export function appliesTo(ecosystem: string, distribution: string): boolean {
   if (id === "" || name === "") return true;
   // Fixes of Ubuntu Pro are in a repository of their own, which images do not use.
   if (name === "Ubuntu" && release[0] === "Pro") return false;
+  if (name === "openSUSE" && !isOpenSuse(release[0] ?? "", id)) return false;
   return isDistribution(name, id) && isRelease(/\d+(?:\.\d+)*/.exec(release.join(":"))?.[0] ?? "", version);
 }
 
@@ -27,6 +28,12 @@ export function appliesTo(ecosystem: string, distribution: string): boolean {
 export function isDistribution(name: string, id: string): boolean {
   const known = Object.entries(ids).find(([ecosystem]) => ecosystem.toLowerCase() === name.toLowerCase());
   return known === undefined ? name.toLowerCase().replace(/[^a-z0-9]/g, "") === id.replace(/[^a-z0-9]/g, "") : known[1].includes(id);
+}
+
+/** The ecosystem has several distributions, such as `Leap 15.6` and `Tumbleweed`, which has no number. Old images do not name theirs. */
+function isOpenSuse(release: string, id: string): boolean {
+  const [distribution = ""] = release.toLowerCase().split(" ");
+  return id === "opensuse" || id.startsWith(`opensuse-${distribution}`);
 }
 
 /** Release 3.22 contains version 3.22.1. An empty one is unknown. */
