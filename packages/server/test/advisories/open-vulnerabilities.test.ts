@@ -270,6 +270,26 @@ Architecture: amd64
     assert.deepEqual(found.vulnerabilities[0]?.purls, ["pkg:npm/%40scope/left@2.0.1"]);
   });
 
+  test("a Python package is found by an advisory that separates the parts of its name by different characters", async () => {
+    const { digest } = await given.repo.push([]);
+    const component = { name: "x", purl: "pkg:pypi/backports.ssl_match_hostname@3.4" };
+    const sbom = JSON.stringify({ bomFormat: "CycloneDX", specVersion: "1.5", components: [component] });
+    await given.repo.pushArtifact([[sbom, "application/vnd.cyclonedx+json"]], {
+      subject: { mediaType: "application/vnd.oci.image.manifest.v1+json", digest, size: 1 },
+    });
+    const python = (id: string, name: string) => osv(id, [{ ecosystem: "PyPI", name, events: range("3.5") }]);
+    await given.importAdvisories([
+      python("CVE-2024-2201", "backports.ssl_match_hostname"),
+      python("CVE-2024-2202", "Backports.SSL-Match_Hostname"),
+      python("CVE-2024-2203", "backports.ssl.match.hostname"),
+    ]);
+    assert.deepEqual(
+      (await given.found(digest)).sort(),
+      [1, 2, 3].map((n) => `CVE-2024-220${n} backports.ssl_match_hostname 3.4 UNKNOWN OPEN`),
+    );
+    for (const { vulnerability } of (await given.list(digest)).vulnerabilities) assert.equal(vulnerability?.advisoryUids.length, 1);
+  });
+
   test("advisories of other organizations do not count, and pending events count nowhere", async () => {
     const digest = await given.push(["private 1.0-r0"]);
     const other = await world.group("", `other-${given.org.slice(0, 8)}`);
