@@ -51,7 +51,7 @@ const GOOD: Readonly<Record<string, readonly string[]>> = {
   OTEL_EXPORTER_OTLP_ENDPOINT: ["", "http://127.0.0.1:4318", "https://otel.example.com/tenant"],
   HOLT_DATABASE_CHECK: ["0", "24h"],
   HOLT_TRUSTED_PROXIES: ["", "127.0.0.1", "::1,10.0.0.0/8", "fd00::/8"],
-  HOLT_AUDIENCES: ["", "a, b,,c"],
+  HOLT_AUDIENCES: ["", "a, b,,c", "*.example.com, https://api.example.com:8443/v1"],
   HOLT_USER_ISSUERS: ["", "https://a.example.com, https://b.example.com/tenant"],
   HOLT_USER_CLIENT_IDS: ["", "client"],
   HOLT_SERVICE_PRINCIPALS: ["", "INGESTER=https://issuer.example.com system:ingester"],
@@ -116,11 +116,19 @@ const BAD: Readonly<Record<string, readonly string[]>> = {
   HOLT_STOP_DELAY: ["", "15", "soon"],
   HOLT_DATABASE_CHECK: ["", "24", "often"],
   HOLT_TRUSTED_PROXIES: ["proxy.example.com", "10.0.0.0/33", "10.0.0", "fd00::/129"],
+  HOLT_AUDIENCES: ["*", "*.", "builds,*", "https://*.example.com"],
   HOLT_USER_ISSUERS: ["accounts.example.com", "https://a.example.com,b"],
   HOLT_LOCAL_ACCOUNTS: ["true", "ON"],
   HOLT_LOGIN_ISSUER: ["accounts.example.com", "https://u:p@accounts.example.com", "https://accounts.example.com?x"],
-  HOLT_PINNED_ISSUERS: ["https://issuer.example.com", "https://issuer.example.com=/no/such/file"],
-  HOLT_SERVICE_PRINCIPALS: ["INGESTER", "INGESTER=x", "NOBODY=https://i s", "UNSPECIFIED=https://i s", "__proto__=https://i s"],
+  HOLT_PINNED_ISSUERS: ["https://issuer.example.com", "https://issuer.example.com=/no/such/file", "issuer=/no/such/file"],
+  HOLT_SERVICE_PRINCIPALS: [
+    "INGESTER",
+    "INGESTER=x",
+    "NOBODY=https://i s",
+    "UNSPECIFIED=https://i s",
+    "__proto__=https://i s",
+    "INGESTER=issuer s",
+  ],
   HOLT_SECRETS_KEY: ["secret", "c2hvcnQ=", "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE", "0123456789012345678901234567890"],
   HOLT_REQUIRED_TERMS: ["Terms", "a b", "tos.v1=", "tos.v1=example.com", "=https://example.com", "tos.v1 https://example.com"],
   HOLT_OUTBOUND_ALLOW_CIDRS: ["10.0.0.0", "10.0.0.0/33", "fd00::/129", "host/8", "10.0.0.0/-1", "10.0.0.0/8/8"],
@@ -145,7 +153,7 @@ const BAD: Readonly<Record<string, readonly string[]>> = {
   HOLT_AUDIT_RETENTION: ["", "500ms", "101y", "-1h"],
   HOLT_AUDIT_CHECKPOINT: ["", "0", "50ms", "25h"],
   HOLT_AUDIT_READS: ["GetGroup!", "a b"],
-  HOLT_AUDIT_STREAMS: ["audit.log", "ftp://host/path", "syslog://host"],
+  HOLT_AUDIT_STREAMS: ["audit.log", "ftp://host/path", "syslog://host", "file://audit.log", "file:///var/log/", "syslog+tcp://host/path"],
   HOLT_WAL_ARCHIVE: ["s3://", "ftp://host/path", "s3://bucket/prefix?user=me"],
   HOLT_WAL_ARCHIVE_RETENTION: ["", "0", "7d", "59m"],
   HOLT_PUBLIC_CONTENT: ["", "yes"],
@@ -189,7 +197,6 @@ describe("settings", () => {
       }
     }
     const free = [
-      "HOLT_AUDIENCES",
       "HOLT_BACKUP_PASSPHRASE",
       "HOLT_USER_CLIENT_IDS",
       "HOLT_LOGIN_CLIENT_ID",
@@ -209,6 +216,19 @@ describe("settings", () => {
 
   test("an invalid list is refused with a message that says it is a list", () => {
     assert.match(problemOf({ HOLT_WEBHOOK_BACKOFF: "5s;1m" }), /such as .*, or several, separated by commas$/);
+  });
+
+  test("a duration out of range is refused with examples within the range", () => {
+    assert.match(problemOf({ HOLT_READ_TIMEOUT: "2h" }), /must be a duration from 1s to 1h, such as 30m or 10s$/);
+    assert.match(problemOf({ HOLT_WAL_ARCHIVE_RETENTION: "1s" }), /must be a duration from 1h to 87600h, such as 24h$/);
+  });
+
+  test("metrics and the API cannot have the same address", () => {
+    const address = "127.0.0.1:8080";
+    assert.equal(
+      problemOf({ HOLT_LISTEN: address, HOLT_METRICS_LISTEN: address }),
+      "HOLT_METRICS_LISTEN must not be the address of HOLT_LISTEN",
+    );
   });
 
   test("all invalid settings are reported together", () => {

@@ -14,6 +14,8 @@ import {
   matching,
   nonEmpty,
   orZero,
+  parseAudiences,
+  parseAuditStream,
   parseBaseUrl,
   parseCidr,
   parseDatabaseUrl,
@@ -193,7 +195,7 @@ export const settings: Settings = {
     fallback: "",
     fallbackDoc: "AWS",
     doc: "URL of the S3 service, such as `https://s3.example.com`, for services other than AWS.",
-    parse: (text) => (text === "" ? text : parseUrl(text, ["https:", "http:"]).origin),
+    parse: parseBaseUrl,
   },
   s3Region: {
     env: "HOLT_S3_REGION",
@@ -336,7 +338,7 @@ export const settings: Settings = {
     env: "HOLT_AUDIENCES",
     fallback: "",
     doc: "Additional audiences that a token exchange may request, next to the base URL. Comma-separated URLs, hosts, or `*.example.com`.",
-    parse: parseList,
+    parse: parseAudiences,
   },
   userIssuers: {
     env: "HOLT_USER_ISSUERS",
@@ -561,7 +563,7 @@ export const settings: Settings = {
     fallback: "",
     isSecret: true,
     doc: "Where sealed audit entries are sent, at least once, as comma-separated URLs: `file:///var/log/holt/audit.jsonl`, `syslog+tcp://host:601`, `syslog+tls://host:6514`, or `https://` of a webhook. A webhook in a private network needs HOLT_OUTBOUND_ALLOW_CIDRS.",
-    parse: (text) => parseList(text).map((url) => parseUrl(url, ["file:", "syslog+tcp:", "syslog+tls:", "https:", "http:"])),
+    parse: (text) => parseList(text).map(parseAuditStream),
   },
   importMaxBytes: {
     env: "HOLT_IMPORT_MAX_BYTES",
@@ -642,12 +644,19 @@ export function readConfig(
     problems.push("HOLT_PROCESSES above 1 needs PostgreSQL (HOLT_DATABASE_URL): with SQLite, a data folder belongs to one process");
   if (config.listen?.port === 0 && config.baseUrl === "")
     problems.push("HOLT_LISTEN with port 0 (any free port) needs HOLT_BASE_URL: tokens name it");
+  if (listensTwice(config)) problems.push("HOLT_METRICS_LISTEN must not be the address of HOLT_LISTEN");
   if (problems.length > 0) throw new ConfigError(problems.join("\n"));
   const baseUrl = config.baseUrl || defaultBaseUrl(config);
   // Local accounts have this issuer, and only their own sign-in may confirm them.
   if (withLogin(config).userIssuers.some((issuer) => URL.parse(issuer)?.origin === baseUrl))
     throw new ConfigError("HOLT_USER_ISSUERS and HOLT_LOGIN_ISSUER must not be this server itself (HOLT_BASE_URL)");
   return { ...withLogin(config), baseUrl, registryUrl: config.registryUrl || baseUrl };
+}
+
+/** Port 0 is any free port. */
+function listensTwice({ listen, metricsListen }: Config): boolean {
+  if (listen === undefined || metricsListen === undefined) return false;
+  return listen.port !== 0 && listen.port === metricsListen.port && listen.host === metricsListen.host;
 }
 
 /** People who sign in with the operator's provider are users of its issuer. */

@@ -45,6 +45,12 @@ const USAGE = `Usage: holtd [command]
 
 Settings are environment variables, or lines of the YAML file that HOLT_CONFIG names; docs/configuration.md documents them.`;
 
+/** The whole usage would hide the message above it. */
+const HINT = 'Run "holtd help" for the commands.';
+
+/** `keys rotate --dry-run` must not rotate the key. */
+const OWNER_OF_OPTION = { "dry-run": "gc", link: "token", "reset-second-factor": "account-link" } as const;
+
 /** Arguments of a command. */
 interface Given {
   readonly argument: string;
@@ -122,7 +128,9 @@ async function main(): Promise<void> {
   const argument = ["recover", "account-link"].includes(positionals[0] ?? "") ? positionals.splice(1).join(" ") : "";
   const name = values.help ? "help" : values.version ? "version" : positionals.join(" ") || "serve";
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (command === undefined) fail(`holtd: there is no command "${name}"\n\n${USAGE}`, 2);
+  if (command === undefined) fail(`holtd: there is no command "${name}"${await suggestionFor(name)}\n${HINT}`, 2);
+  assertOwnOptions(values, name);
+  if (name === "recover" && argument === "") fail("holtd: name the organization, by its name or uid: holtd recover ORG", 2);
   try {
     const isDryRun = values["dry-run"] === true;
     await command({ argument, isDryRun, wantsLink: values.link === true, resetsSecondFactor: values["reset-second-factor"] === true });
@@ -150,8 +158,24 @@ function parseArguments() {
       },
     });
   } catch (error) {
-    fail(`holtd: ${(error as Error).message}\n\n${USAGE}`, 2);
+    fail(`holtd: ${(error as Error).message}\n${HINT}`, 2);
   }
+}
+
+function assertOwnOptions(values: ReturnType<typeof parseArguments>["values"], command: string): void {
+  for (const [option, owner] of Object.entries(OWNER_OF_OPTION)) {
+    const isGiven = values[option as keyof typeof OWNER_OF_OPTION] === true;
+    if (isGiven && command !== owner) fail(`holtd: --${option} is an option of "${owner}", not of "${command}"`, 2);
+  }
+}
+
+/** A command that begins with the same word, or has a similar name. */
+async function suggestionFor(name: string): Promise<string> {
+  const known = [...Object.keys(commands), ...Object.keys(tools), ...Object.keys(imports).map((kind) => `import ${kind}`)];
+  const [word] = name.split(" ");
+  const related = known.filter((each) => each.split(" ")[0] === word);
+  if (related.length > 0) return `; there is ${related.map((each) => `"${each}"`).join(", ")}`;
+  return (await import("./lib/nearest.ts")).didYouMean(name, known);
 }
 
 function fail(message: string, code: number): never {

@@ -108,16 +108,29 @@ export function parseInteger(min: number, max: number): (text: string) => number
 }
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: HOUR_MS };
+const EXAMPLES = ["24h", "30m", "10s"];
 
 /** @param min in milliseconds, like max and the result */
 export function parseDuration(min: number, max: number): (text: string) => number {
+  const isWithin = (value: number) => value >= min && value <= max;
+  const examples = EXAMPLES.filter((example) => isWithin(millisecondsOf(example))).join(" or ");
   return (text) => {
-    const [, count, unit = ""] = /^(\d{1,9})(ms|[smh])$/.exec(text) ?? [];
-    const value = Number(count) * (UNITS[unit] ?? 0);
-    if (count === undefined || value < min || value > max)
-      throw new Error(`a duration from ${min % 1000 === 0 ? `${min / 1000}s` : `${min}ms`} to ${max / HOUR_MS}h, such as 24h, 30m or 10s`);
+    const value = millisecondsOf(text);
+    if (!isWithin(value)) throw new Error(`a duration from ${durationText(min)} to ${durationText(max)}, such as ${examples}`);
     return value;
   };
+}
+
+/** NaN if the text is not a duration. */
+function millisecondsOf(text: string): number {
+  const [, count, unit = ""] = /^(\d{1,9})(ms|[smh])$/.exec(text) ?? [];
+  return Number(count) * (UNITS[unit] ?? Number.NaN);
+}
+
+/** In the largest unit that needs no fraction. */
+function durationText(milliseconds: number): string {
+  const unit = ["h", "m", "s"].find((each) => milliseconds > 0 && milliseconds % (UNITS[each] ?? 1) === 0) ?? "ms";
+  return `${milliseconds / (UNITS[unit] ?? 1)}${unit}`;
 }
 
 export function orZero(parse: (text: string) => number): (text: string) => number {
@@ -148,10 +161,33 @@ export function parseList(text: string): string[] {
     .filter((part) => part !== "");
 }
 
+/** A `*` anywhere else would match nothing. */
+export function parseAudiences(text: string): string[] {
+  const audiences = parseList(text);
+  if (!audiences.every((audience) => /^(?:\*\.[^*.][^*]*|[^*]+)$/.test(audience)))
+    throw new Error("URLs, hosts or all hosts below one, such as *.example.com, separated by commas");
+  return audiences;
+}
+
+/** The place of a stream of audit entries. */
+export function parseAuditStream(text: string): URL {
+  const url = parseUrl(text, ["file:", "syslog+tcp:", "syslog+tls:", "https:", "http:"]);
+  if (url.protocol === "file:" && (url.host !== "" || url.pathname.endsWith("/")))
+    throw new Error("file:// and the absolute path of a file, such as file:///var/log/holt/audit.jsonl");
+  const isSyslog = url.protocol.startsWith("syslog+");
+  if (isSyslog && (url.hostname === "" || !["", "/"].includes(url.pathname)))
+    throw new Error("a host and a port without a path, such as syslog+tls://host:6514");
+  return url;
+}
+
 /** Returns the text unchanged: issuers are compared byte by byte. */
 export function parseIssuer(text: string): string {
-  if (!isIssuerUrl(normalizeIssuer(text))) throw new Error("URLs that start with https:// or http://, without user, query and fragment");
+  if (!isIssuer(text)) throw new Error("URLs that start with https:// or http://, without user, query and fragment");
   return text;
+}
+
+function isIssuer(text: string): boolean {
+  return isIssuerUrl(normalizeIssuer(text));
 }
 
 export function parseCidr(text: string): string {
@@ -184,8 +220,8 @@ export function parseServicePrincipals(text: string): ServicePrincipals {
   for (const entry of parseList(text)) {
     const match = /^([A-Z_]+)=(\S+) (\S+)$/.exec(entry);
     const principal = ServicePrincipal[(match?.[1] ?? "") as keyof typeof ServicePrincipal];
-    const [, , issuer, subject] = match ?? [];
-    if (principal === undefined || principal === ServicePrincipal.UNSPECIFIED || issuer === undefined || subject === undefined) {
+    const [, , issuer = "", subject] = match ?? [];
+    if (principal === undefined || principal === ServicePrincipal.UNSPECIFIED || !isIssuer(issuer) || subject === undefined) {
       const names = Object.keys(ServicePrincipal).filter((name) => name !== "UNSPECIFIED");
       throw new Error(`entries of the form PRINCIPAL=issuer subject, separated by commas; principals are ${names.join(", ")}`);
     }
@@ -236,7 +272,8 @@ export function parsePinnedIssuers(text: string): ReadonlyMap<string, unknown> {
   return new Map(
     parseList(text).map((entry) => {
       const split = entry.lastIndexOf("=");
-      if (split < 1) throw new Error("entries of the form issuer=path, separated by commas");
+      if (split < 1 || !isIssuer(entry.slice(0, split)))
+        throw new Error("entries of the form issuer=path, separated by commas, with issuers that start with https:// or http://");
       return [entry.slice(0, split), readJwks(entry.slice(split + 1))];
     }),
   );

@@ -96,7 +96,8 @@ function createCallRun(
   { platform, callLimit: limit, disk, recorder }: StartedPlatform,
   { operations, unserved, authenticator }: CallParts,
 ): Run {
-  const audit = { recorder, isAuditedRead: createReadFilter(auditReads) };
+  const names = operations.map(({ name }) => name);
+  const audit = { recorder, isAuditedRead: createReadFilter(auditReads, names) };
   const metrics = createCallMetrics(platform.meter, operations);
   return createRun({ ...platform, limit, unserved, disk, metrics, rates: createCallRates(), authenticator, requiredTerms, audit });
 }

@@ -5,19 +5,18 @@ import { mkdir, open, readdir, rename, rm, rmdir, stat } from "node:fs/promises"
 import { dirname, join, relative, sep } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { type BackupTarget, NoSuchObject } from "./target.ts";
+import { type BackupTarget, NoSuchObject, type TargetUse } from "./target.ts";
 
 /** Suffix of files that are not complete. */
 const PARTIAL = ".partial";
 const PATH = /^(?!.*(?:^|\/)\.)[\w.-]+(?:\/[\w.-]+)*$/;
 
-/** Creates the folder if necessary, readable for its owner only: a backup of the database gives full control. */
-export async function openFolderTarget(folder: string): Promise<BackupTarget> {
-  try {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    throw new Error(`cannot use the folder ${folder}: ${(error as Error).message}`, { cause: error });
-  }
+/**
+ * A folder to write to is created if necessary, readable for its owner only: a backup of the database gives full control.
+ * A missing folder to read from is an error, because its name is probably mistyped.
+ */
+export async function openFolderTarget(folder: string, use: TargetUse): Promise<BackupTarget> {
+  await (use === "write" ? createFolder(folder) : assertFolder(folder));
   const pathOf = (path: string): string => {
     if (!PATH.test(path)) throw new Error(`"${path}" is not a path of a backup`);
     return join(folder, ...path.split("/"));
@@ -51,6 +50,22 @@ export async function openFolderTarget(folder: string): Promise<BackupTarget> {
     },
     [Symbol.dispose]() {},
   };
+}
+
+async function createFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new Error(`cannot use the folder ${folder}: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+async function assertFolder(folder: string): Promise<void> {
+  const found = await stat(folder).catch((error: unknown) => {
+    if (isMissing(error)) throw new Error(`there is no folder ${folder}`, { cause: error });
+    throw new Error(`cannot use the folder ${folder}: ${(error as Error).message}`, { cause: error });
+  });
+  if (!found.isDirectory()) throw new Error(`${folder} is not a folder`);
 }
 
 async function sizeOf(file: string): Promise<number | undefined> {

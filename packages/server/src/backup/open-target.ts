@@ -3,18 +3,18 @@ import { resolve } from "node:path";
 import type { BlobSettings } from "../blobs/blob-settings.ts";
 import { parseS3Target } from "../blobs/s3/s3-location.ts";
 import { openFolderTarget } from "./folder-target.ts";
-import type { BackupTarget } from "./target.ts";
+import type { BackupTarget, TargetUse } from "./target.ts";
 
 type S3Settings = Pick<BlobSettings, "s3Endpoint" | "s3Region" | "s3PathStyle">;
 
 /**
  * @param name a folder, or `s3://bucket/prefix`. The settings of S3 hold unless the name has its own, as in
  * `s3://bucket/prefix?endpoint=https://s3.example.com&region=eu&path-style=on`
- * @throws Error for the operator
+ * @throws Error for the operator, also for a missing folder to read from
  */
-export async function openTarget(name: string, settings: S3Settings): Promise<BackupTarget> {
+export async function openTarget(name: string, settings: S3Settings, use: TargetUse): Promise<BackupTarget> {
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//.exec(name)?.[1];
-  if (scheme === undefined) return openFolderTarget(resolve(name));
+  if (scheme === undefined) return openFolderTarget(resolve(name), use);
   const { s3Endpoint: endpoint, s3Region: region, s3PathStyle: pathStyle } = settings;
   const location = parseS3Target(name, { endpoint, region, pathStyle });
   if (location === undefined)

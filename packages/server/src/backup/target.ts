@@ -1,6 +1,9 @@
 /** The interface of the place that backups are written to. */
 import type { Readable } from "node:stream";
 
+/** Whether a command writes backups to a target or only reads them. */
+export type TargetUse = "read" | "write";
+
 /** An object of a target. Paths have the characters `A-Z a-z 0-9 . _ - /`. */
 export interface StoredObject {
   readonly path: string;

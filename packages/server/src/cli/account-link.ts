@@ -64,6 +64,7 @@ async function findPerson(db: WriteDb, uidOrEmail: string): Promise<string> {
     .limit(2)
     .execute();
   const [only] = found;
-  if (only === undefined || found.length > 1) throw new Error(`there are ${found.length} accounts of "${uidOrEmail}"; give the uid of one`);
+  if (only === undefined) throw new Error(`there is no account of "${uidOrEmail}"`);
+  if (found.length > 1) throw new Error(`there are ${found.length} accounts of "${uidOrEmail}"; give the uid of one`);
   return only.identity_uid;
 }

@@ -1,7 +1,6 @@
 /** The commands `audit verify` and `audit export`, which need no running server. */
 import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { parseArgs } from "node:util";
 import { type CryptoKey, importJWK, type JWK } from "jose";
 import { readChainEntries } from "../auditing/chain/block.ts";
 import { type CheckpointVerdict, type FindKey, lastJws, verifyCheckpoint } from "../auditing/chain/checkpoint.ts";
@@ -15,6 +14,7 @@ import { linesIn } from "../lib/lines-in.ts";
 import { isUid } from "../lib/uid.ts";
 import { findOrganization } from "./find-organization.ts";
 import { type Installation, openInstallation } from "./open-installation.ts";
+import { type CommandSpec, refuse, withOptions } from "./parse-options.ts";
 
 const AUDIT_USAGE = `Usage: holtd audit verify [ORG]
        holtd audit verify --file FILE [--jwks FILE]
@@ -29,20 +29,21 @@ export   print the entries as JSON lines, and the newest checkpoint. Without ORG
 
 ORG is the uid or the name of an organization. Settings are environment variables, as for the server.`;
 
+const SPEC: CommandSpec = {
+  usage: AUDIT_USAGE,
+  options: { file: { type: "string" }, jwks: { type: "string" } },
+  positionals: undefined,
+};
+
 /** @returns the exit status */
 export async function runAudit(args: readonly string[], read: () => Promise<Config>): Promise<number> {
-  const { positionals, values } = parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: { help: { type: "boolean", short: "h" }, file: { type: "string" }, jwks: { type: "string" } },
+  return withOptions(SPEC, args, async ({ positionals: [verb, ...rest], values: { file, jwks } }) => {
+    const organization = rest.join(" ");
+    if (verb === "verify" && typeof file === "string") return verifyFile(file, typeof jwks === "string" ? jwks : undefined);
+    if (verb === "verify") return verifyDatabase(await read(), organization);
+    if (verb === "export") return exportChain(await read(), organization);
+    return refuse('give "verify" or "export"', SPEC);
   });
-  const [verb, ...rest] = positionals;
-  const organization = rest.join(" ");
-  if (values.help === true) return print(AUDIT_USAGE);
-  if (verb === "verify" && values.file !== undefined) return verifyFile(values.file, values.jwks);
-  if (verb === "verify") return verifyDatabase(await read(), organization);
-  if (verb === "export") return exportChain(await read(), organization);
-  throw new Error(`give "verify" or "export"\n\n${AUDIT_USAGE}`);
 }
 
 function print(text: string): number {

@@ -44,7 +44,7 @@ export async function backup(args: readonly string[], loadConfig: () => Promise<
       return 2;
     }
     const config = await loadConfig();
-    using target = await openTarget(given.positionals[0] ?? "", config);
+    using target = await openTarget(given.positionals[0] ?? "", config, "write");
     const result = await runBackup(given, target, config);
     printResult(result, target);
     if (keep !== undefined) {

@@ -35,11 +35,12 @@ export async function exportCommand(args: readonly string[], loadConfig: () => P
   });
 }
 
-async function runExport(organization: string, folder: string, config: Config): Promise<ExportResult> {
+async function runExport(named: string, folder: string, config: Config): Promise<ExportResult> {
   const { dataDir, baseUrl, backupPassphrase: passphrase, secretsKey } = config;
-  using target = await openTarget(folder, config);
-  await using installation = await openInstallation(config, { use: "command", command: `export ${organization}` });
+  await using installation = await openInstallation(config, { use: "command", command: `export ${named}` });
   const { store, clock } = installation;
+  const organization = await findOrganization(named, store.reader);
+  using target = await openTarget(folder, config, "write");
   const key = await findSecretsKey({ store, dataDir, key: secretsKey });
   using report = createImportReport(process.stderr, "blobs");
   return await exportOrganization(
@@ -47,7 +48,7 @@ async function runExport(organization: string, folder: string, config: Config): 
       ...{ target, store, passphrase, baseUrl, tables: organizationTables, references: blobReferences },
       ...{ version: packageJson.version, schema: migrations.length, now: clock.now() },
       blobs: await installation.openBlobs(),
-      organization: await findOrganization(organization, store.reader),
+      organization,
       secrets: key === undefined ? undefined : createSecrets(key),
     },
     {

@@ -35,7 +35,7 @@ const SPEC = { usage: USAGE, options: { "without-secrets": { type: "boolean" } }
 export async function importOrganizationCommand(args: readonly string[], loadConfig: () => Promise<Config>): Promise<number> {
   return withOptions(SPEC, args, async ({ values, positionals: [folder = ""] }) => {
     const config = await loadConfig();
-    using target = await openTarget(folder, config);
+    using target = await openTarget(folder, config, "read");
     const exported = await readExport(target);
     const transferKey = transferKeyOf(exported, values, config);
     using _lock = lockSqlite(config);

@@ -12,8 +12,8 @@ export interface Given {
 export interface CommandSpec {
   readonly usage: string;
   readonly options: Options;
-  /** Number of arguments besides the options. */
-  readonly positionals: number;
+  /** Number of arguments besides the options; undefined if the command checks them. */
+  readonly positionals: number | undefined;
 }
 
 /** Runs `work` with the options, or prints the usage. @returns the exit status: 2 for a wrong command line */
@@ -29,12 +29,21 @@ export async function withOptions(spec: CommandSpec, args: readonly string[], wo
       console.log(spec.usage);
       return 0;
     }
-    if (positionals.length !== spec.positionals || positionals.includes(""))
-      throw new Error(`the command takes ${["no argument", "one argument", "two arguments"][spec.positionals]}`);
+    assertCount(positionals, spec.positionals);
     given = { values: values as Values, positionals };
   } catch (error) {
-    console.error(`holtd: ${(error as Error).message}\n\n${spec.usage}`);
-    return 2;
+    return refuse((error as Error).message, spec);
   }
   return work(given);
+}
+
+/** Prints what is wrong with a command line. @returns the exit status */
+export function refuse(message: string, { usage }: CommandSpec): number {
+  console.error(`holtd: ${message}\n\n${usage}`);
+  return 2;
+}
+
+function assertCount(positionals: readonly string[], count: number | undefined): void {
+  if (count === undefined || (positionals.length === count && !positionals.includes(""))) return;
+  throw new Error(`the command takes ${["no argument", "one argument", "two arguments"][count]}`);
 }

@@ -43,7 +43,7 @@ const SPEC = {
 export async function restore(args: readonly string[], loadConfig: () => Promise<Config>): Promise<number> {
   return withOptions(SPEC, args, async ({ values, positionals }) => {
     const config = await loadConfig();
-    using target = await openTarget(positionals[0] ?? "", config);
+    using target = await openTarget(positionals[0] ?? "", config, "read");
     if (typeof values.at === "string") return await runPointRestore(target, values.at, config);
     const { complete } = await listSnapshots(target);
     if (values.list === true) {

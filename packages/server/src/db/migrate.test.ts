@@ -7,7 +7,7 @@ import { after, describe, test } from "node:test";
 import { sql } from "kysely";
 import { createDatabase } from "../../test/harness/postgres.ts";
 import { openDatabase } from "../cli/open-installation.ts";
-import { createLog } from "../lib/log.ts";
+import { createLog, type Log } from "../lib/log.ts";
 import { type Migration, migrate, orderMigrations } from "./migrate.ts";
 import type { StoreOptions } from "./open.ts";
 
@@ -37,6 +37,23 @@ function suite(place: () => Promise<Omit<StoreOptions, "migrations">>): void {
       rows.map((_, index) => index + 1),
     );
     await Promise.all(stores.map((store) => store[Symbol.asyncDispose]()));
+  });
+
+  test("a new database logs one line, and an upgrade one line for each migration", async () => {
+    const options = await place();
+    const lines: (readonly [string, number])[] = [];
+    const recording = Object.create(log, {
+      info: { value: ({ version }: { version: number }, message: string) => lines.push([message, version]) },
+    }) as Log;
+    await using store = await openDatabase({ ...options, log: recording });
+    const schema = lines[0]?.[1] ?? 0;
+    assert.deepEqual(lines.splice(0), [["created the tables of the database", schema]]);
+    const known = Array.from({ length: schema + 2 }, (_, index): Migration => ({ version: index + 1, name: "new", statements: () => [] }));
+    await migrate(store, recording, known);
+    assert.deepEqual(lines, [
+      ["migrated the database", schema + 1],
+      ["migrated the database", schema + 2],
+    ]);
   });
 
   test("data of a newer program is refused with a message that names both versions", async () => {

@@ -33,10 +33,14 @@ export async function isMigrated({ reader }: Store): Promise<boolean> {
  * @throws Error if a newer program has migrated the database
  */
 export async function migrate(store: Store, log: Log, migrations: readonly Migration[]): Promise<void> {
+  let isNew = false;
   for (;;) {
-    const applied = await store.transaction((db) => applyNext(db, migrations), { hasNoTimeLimit: true });
-    if (applied === undefined) return;
-    log.info({ version: applied }, "migrated the database");
+    const version = await store.transaction((db) => applyNext(db, migrations), { hasNoTimeLimit: true });
+    if (version === undefined) return;
+    isNew ||= version === 1;
+    // All migrations of an empty database take a moment, and need one line.
+    if (!isNew) log.info({ version }, "migrated the database");
+    else if (version === migrations.length) log.info({ version }, "created the tables of the database");
   }
 }
 

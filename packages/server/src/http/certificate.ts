@@ -8,11 +8,16 @@ export interface CertificateFiles {
   readonly keyFile: string;
 }
 
-/** @throws Error if a file cannot be read, or the key does not belong to the certificate */
-export function readCertificate(files: CertificateFiles): SecureContextOptions {
-  const options: SecureContextOptions = { cert: readFileSync(files.certFile), key: readFileSync(files.keyFile), minVersion: "TLSv1.2" };
-  createSecureContext(options);
-  return options;
+/** @throws Error for the operator if a file cannot be read, or the key does not belong to the certificate */
+export function readCertificate({ certFile, keyFile }: CertificateFiles): SecureContextOptions {
+  try {
+    const options: SecureContextOptions = { cert: readFileSync(certFile), key: readFileSync(keyFile), minVersion: "TLSv1.2" };
+    createSecureContext(options);
+    return options;
+  } catch (error) {
+    const names = `HOLT_TLS_CERT (${certFile}) and HOLT_TLS_KEY (${keyFile})`;
+    throw new Error(`cannot use the certificate of ${names}: ${(error as Error).message}`, { cause: error });
+  }
 }
 
 /**

@@ -31,7 +31,7 @@ interface Place extends AsyncDisposable {
 
 export async function createPlace(): Promise<Place> {
   const folder = await mkdtemp(join(tmpdir(), "holt-wal-"));
-  const target = await openFolderTarget(join(folder, "archive"));
+  const target = await openFolderTarget(join(folder, "archive"), "write");
   const path = join(folder, "holt.db");
   return { folder, path, clock: createManualClock(), target, [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
 }

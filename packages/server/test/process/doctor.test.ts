@@ -118,7 +118,12 @@ describe("holtd doctor", () => {
     await using server = await startServer({ env: archive });
     const settings = settingsOf(server);
     await until(async () => (await linesFor({ ...settings, ...archive })).length === 0);
-    const [line = "", ...others] = await linesFor({ ...settings, HOLT_WAL_ARCHIVE: join(folder.path, "other") });
+    const other = join(folder.path, "other");
+    const linesOfOther = () => linesFor({ ...settings, HOLT_WAL_ARCHIVE: other });
+    const [missing = ""] = await linesOfOther();
+    assert.match(missing, /^archive: .*there is no folder .*other/);
+    await mkdir(other);
+    const [line = "", ...others] = await linesOfOther();
     assert.match(line, /^archive: .*other has no copy of the database/);
     assert.deepEqual(others, []);
     await cp(archive.HOLT_WAL_ARCHIVE, join(folder.path, "copy"), { recursive: true });

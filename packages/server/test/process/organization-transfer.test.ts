@@ -74,7 +74,7 @@ for (const store of storeNames) {
     assert.ok(!existsSync(join(exported, "unfinished.json")));
 
     await killAtBlob(blobIn(exported, digest), ["import", "org", exported], to);
-    assert.match((await runHoltd(["export", "my-org", join(folder.path, "none")], to)).stderr, /there are 0 organizations "my-org"/);
+    assert.match((await runHoltd(["export", "my-org", join(folder.path, "none")], to)).stderr, /there is no organization "my-org"/);
     if (store === "postgres") await killAtRows(exported, to);
     const imported = await runHoltd(["import", "org", exported], to);
     assert.equal(imported.code, 0, imported.stderr + imported.stdout);
@@ -173,7 +173,7 @@ for (const store of storeNames) {
     const manifest = await manifestIn(forged);
     await writeFile(join(forged, MANIFEST), JSON.stringify({ ...manifest, organization: { uid: `${other}/0123456789abcdef`, name: "g" } }));
     assert.match((await runHoltd(["import", "org", forged], to)).stderr, /is not the uid of an organization/);
-    assert.match((await runHoltd(["export", "my-org", join(folder.path, "none")], to)).stderr, /there are 0 organizations "my-org"/);
+    assert.match((await runHoltd(["export", "my-org", join(folder.path, "none")], to)).stderr, /there is no organization "my-org"/);
     const { code, stdout, stderr } = await runHoltd(["import", "org", exported], to);
     assert.equal(code, 0, stdout + stderr);
   });

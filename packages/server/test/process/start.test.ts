@@ -128,7 +128,36 @@ describe("holtd", { concurrency: 2 }, () => {
     assert.match(version.stdout, /^\d+\.\d+\.\d+\n$/);
     const unknown = await runHoltd(["keys", "burn"], {});
     assert.equal(unknown.code, 2);
-    assert.match(unknown.stderr, /there is no command "keys burn"[\s\S]*Usage: holtd/);
+    assert.equal(unknown.stderr, 'holtd: there is no command "keys burn"; there is "keys rotate"\nRun "holtd help" for the commands.\n');
+  });
+
+  test("a wrong command line ends with exit code 2 and says what is wrong", async () => {
+    await using folder = await temporaryFolder();
+    const settings = { HOLT_DATA_DIR: folder.path };
+    for (const [args, message] of [
+      [["docter"], /^holtd: there is no command "docter"; did you mean "doctor"\?\n.*holtd help.*\n$/],
+      [["import"], /^holtd: there is no command "import"; there is .*"import libraries"/],
+      [["gc", "--dry"], /^holtd: Unknown option '--dry'.*\n.*holtd help.*\n$/],
+      [["keys", "rotate", "--dry-run"], /^holtd: --dry-run is an option of "gc", not of "keys rotate"\n$/],
+      [["recover"], /^holtd: name the organization, .*holtd recover ORG\n$/],
+      [["audit"], /^holtd: give "verify" or "export"\n\nUsage: holtd audit/],
+      [["audit", "verify", "--fil", "x"], /^holtd: Unknown option '--fil'/],
+    ] as const) {
+      const { code, stderr } = await runHoltd(args, settings);
+      assert.equal(code, 2, stderr);
+      assert.match(stderr, message);
+    }
+  });
+
+  test("a setting for the audit log that matches no operation is refused at start", async () => {
+    await using folder = await temporaryFolder();
+    const { code, stderr } = await runHoltd([], {
+      HOLT_DATA_DIR: folder.path,
+      HOLT_AUDIT_READS: "platform.iam.*,iam.Groups",
+      HOLT_LOG_LEVEL: "error",
+    });
+    assert.equal(code, 1, stderr);
+    assert.match(stderr, /^holtd: HOLT_AUDIT_READS: "iam\.Groups" matches no operation/);
   });
 
   test("the token command prints one valid token while no server runs and while one does", async () => {

@@ -55,9 +55,11 @@ test("holtd names a certificate that it cannot read and exits with code 1", asyn
   };
   const missing = await runHoltd([], settings);
   assert.equal(missing.code, 1);
+  assert.match(missing.stderr, /^holtd: cannot use the certificate of HOLT_TLS_CERT .*: ENOENT/m);
   assert.ok(missing.stderr.includes(file), missing.stderr);
   await writeFile(file, "not a certificate");
   const broken = await runHoltd([], settings);
   assert.equal(broken.code, 1);
+  assert.match(broken.stderr, /^holtd: cannot use the certificate of HOLT_TLS_CERT .* and HOLT_TLS_KEY /m);
   assert.doesNotMatch(broken.stderr, /\n {4}at /);
 });

@@ -1,5 +1,6 @@
 /** Tests `holtd verify` and the refusals of `holtd backup` and `holtd restore`, as an operator meets them. */
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
 import { readdir, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -127,6 +128,22 @@ test("a backup reports lost blobs, an interrupted one is continued, and old ones
   assert.match(lacking.stderr, new RegExp(`the server's blob ${digest} is missing`));
   assert.match(lacking.stdout, /Removed 2 older backups and 0 blobs/);
   assert.equal((await readdir(join(target, "snapshots"))).length, 1);
+});
+
+test("commands that read a folder do not create it, and say that it is missing", async () => {
+  await using folder = await temporaryFolder();
+  const settings = { HOLT_DATA_DIR: join(folder.path, "data") };
+  await createImage(settings);
+  const missing = join(folder.path, "missing");
+  for (const args of [["restore"], ["restore", "--list"], ["restore", "--at", "latest"], ["import", "org"]]) {
+    const { code, stderr } = await runHoltd([...args, missing], settings);
+    assert.deepEqual([code, stderr], [1, `holtd: there is no folder ${missing}\n`], args.join(" "));
+  }
+  const doctor = await runHoltd(["doctor"], { ...settings, HOLT_WAL_ARCHIVE: missing });
+  assert.match(doctor.stdout, new RegExp(`there is no folder ${missing}`));
+  const exported = await runHoltd(["export", "nobody", missing], settings);
+  assert.deepEqual([exported.code, exported.stderr], [1, 'holtd: there is no organization "nobody"\n']);
+  assert.ok(!existsSync(missing));
 });
 
 test("a damaged backup, a full place and wrong command lines are refused", async () => {

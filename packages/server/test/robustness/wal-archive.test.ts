@@ -260,7 +260,7 @@ test("an archive in a folder restores a server that was killed twice, and then l
   await using folder = await temporaryFolder();
   const name = join(folder.path, "archive");
   const first = join(folder.path, "first");
-  const place = { name, target: await openFolderTarget(name), dataDir: first };
+  const place = { name, target: await openFolderTarget(name, "write"), dataDir: first };
   const ledger: Ledger = { asked: [], acknowledged: [] };
   let digest = "";
   const env = { HOLT_WAL_ARCHIVE: name };
@@ -317,7 +317,7 @@ test("a restore that was interrupted, while it copied blobs or in its check, is 
   await using folder = await temporaryFolder();
   const name = join(folder.path, "archive");
   const first = join(folder.path, "first");
-  const place = { name, target: await openFolderTarget(name), dataDir: first };
+  const place = { name, target: await openFolderTarget(name, "write"), dataDir: first };
   let digest = "";
   const settings = await settingsOf(first, { HOLT_WAL_ARCHIVE: name });
   const { session } = await killUnderWrites(settings, place, "r0", { asked: [], acknowledged: [] }, async (session) => {

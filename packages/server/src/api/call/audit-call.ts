@@ -20,11 +20,19 @@ export interface CallAudit {
   isAuditedRead(operation: string): boolean;
 }
 
-/** @param patterns names of operations; a `*` at the end stands for any rest */
-export function createReadFilter(patterns: readonly string[]): CallAudit["isAuditedRead"] {
-  const isAudited = (operation: string) =>
-    patterns.some((pattern) => (pattern.endsWith("*") ? operation.startsWith(pattern.slice(0, -1)) : operation === pattern));
-  return patterns.length === 0 ? () => false : isAudited;
+/**
+ * @param patterns names of operations; a `*` at the end stands for any rest
+ * @param known names of all operations
+ * @throws Error for the operator if a pattern matches no operation: the reads that it means would not be audited
+ */
+export function createReadFilter(patterns: readonly string[], known: readonly string[]): CallAudit["isAuditedRead"] {
+  const unknown = patterns.find((pattern) => !known.some((operation) => isMatch(pattern, operation)));
+  if (unknown !== undefined) throw new Error(`HOLT_AUDIT_READS: "${unknown}" matches no operation; /docs lists the operations`);
+  return patterns.length === 0 ? () => false : (operation) => patterns.some((pattern) => isMatch(pattern, operation));
+}
+
+function isMatch(pattern: string, operation: string): boolean {
+  return pattern.endsWith("*") ? operation.startsWith(pattern.slice(0, -1)) : operation === pattern;
 }
 
 /** A call that has ended or failed. */

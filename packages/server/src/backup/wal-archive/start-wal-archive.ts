@@ -31,7 +31,7 @@ export async function startWalArchive(settings: WalArchiveSettings, parts: WalAr
     // Most servers archive nothing, and start without this code.
     const { openTarget } = await import("../open-target.ts");
     const { WalArchiver } = await import("./wal-archiver.ts");
-    const target = stack.use(await openTarget(walArchive, settings));
+    const target = stack.use(await openTarget(walArchive, settings, "write"));
     meterArchive(stack.use(await WalArchiver.start({ ...rest, target, wal: store.wal, dataDir, retentionMs })), meter);
   }
   return stack.move();

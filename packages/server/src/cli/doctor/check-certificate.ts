@@ -19,7 +19,7 @@ export async function checkCertificate({ tlsCert, tlsKey, baseUrl }: Config): Pr
     return problemsOfCertificate(new X509Certificate(await readFile(tlsCert)), { host: new URL(baseUrl).hostname, renew });
   } catch (error) {
     const remedy = "check that both files are PEM, belong together and can be read by this user";
-    return [{ check: "certificate", problem: `${tlsCert} and ${tlsKey} cannot be used: ${(error as Error).message}`, remedy }];
+    return [{ check: "certificate", problem: (error as Error).message, remedy }];
   }
 }
 

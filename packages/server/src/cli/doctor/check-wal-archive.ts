@@ -16,7 +16,7 @@ export async function checkWalArchive(config: Config): Promise<Problem[]> {
   const { walArchive } = config;
   if (walArchive === "") return [];
   try {
-    using target = await openTarget(walArchive, config);
+    using target = await openTarget(walArchive, config, "read");
     let state = await readArchiveState(target, sqlitePath(config.dataDir));
     for (let tries = 1; !state.isCurrent && tries < TRIES; tries++) {
       await sleep(PAUSE_MS);
