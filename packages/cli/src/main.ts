@@ -54,8 +54,9 @@ async function showGroup(
   isHelp: boolean,
 ): Promise<void> {
   const { helpOfGroup } = await import("./command/help.ts");
-  const unknown = rest.find((word) => !word.startsWith("-"));
-  if (!isHelp && unknown !== undefined) {
+  // Behind an option, a word may be its value.
+  const unknown = (isHelp ? rest.slice(0, 1) : rest).find((word) => !word.startsWith("-"));
+  if (unknown !== undefined) {
     const { unknownCommand } = await import("./command/unknown-command.ts");
     throw unknownCommand(commands, words, unknown);
   }

@@ -22,6 +22,7 @@ describe("failures", () => {
   test("a wrong command line ends with 2 before anything is sent, and suggests what was meant", async () => {
     const cases: [string[], RegExp][] = [
       [["iam", "grups"], /there is no command "holt iam grups"\n {2}→ did you mean: holt iam groups\n/],
+      [["help", "grups"], /there is no command "holt grups"/],
       [["iam", "groups", "list", "--nmae", "x"], /unknown option '--nmae'; did you mean --name\?\n {2}→ see: holt iam groups list --help/],
       [["iam", "groups", "get"], /missing required argument 'uid'/],
       [["iam", "groups", "list", "-o", "xml"], /argument 'xml' is invalid/],
@@ -89,6 +90,24 @@ describe("failures", () => {
     const { status, stderr } = await world.holt.run(["iam", "groups", "list"], at(`http://127.0.0.1:${port}`));
     assert.equal(status, 9);
     assert.match(stderr, new RegExp(`cannot reach http://127.0.0.1:${port}: .*ECONNREFUSED.*\n {2}→ check that the server runs`));
+  });
+
+  test("a login at an address without a Holt server ends at once and leaves the contexts as they are", async () => {
+    await using other = await listening(createServer((_, response) => response.writeHead(404).end("<h1>Not Found</h1>")));
+    const before = await world.holt.must(["context", "list"]);
+    const [down, wrong] = [`http://127.0.0.1:${await freePort()}`, `http://127.0.0.1:${other.port}`];
+    for (const [url, status, message] of [
+      [down, 9, `cannot reach ${down}`],
+      [wrong, 2, `${wrong} is not a Holt server`],
+    ] as const)
+      for (const option of ["--no-open", "--headless", "--device"]) {
+        const login = await world.holt.run(["login", url, option]);
+        assert.deepEqual([login.status, login.stderr.includes(message)], [status, true], login.stderr);
+      }
+    const ownToken = `e30.${Buffer.from(JSON.stringify({ iss: down })).toString("base64url")}.x`;
+    const stored = await world.holt.run(["login", down, "--token-stdin"], { input: ownToken });
+    assert.equal(stored.status, 9, stored.stderr);
+    assert.equal(await world.holt.must(["context", "list"]), before);
   });
 
   test("a certificate that is not trusted is explained", async () => {

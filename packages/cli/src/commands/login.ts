@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import type { Invocation } from "../command/invocation.ts";
 import type { OptionSpec, Verb } from "../command/verb.ts";
-import { tokenOfContext } from "../contexts/access-token.ts";
+import { tokenFrom } from "../contexts/access-token.ts";
 import { changeContexts, parseServerUrl, readContexts } from "../contexts/contexts.ts";
 import { chooseStore, writeCredential } from "../contexts/credentials.ts";
 import { trustAuthorities } from "../contexts/trust.ts";
@@ -68,12 +68,13 @@ async function login(invocation: Invocation): Promise<void> {
   const caFile = option("ca-file") === undefined ? readContexts().contexts[name]?.caFile : resolve(option("ca-file") ?? "");
   trustAuthorities(caFile);
   const credential = await obtainCredential(url, invocation);
+  // A login that fails leaves the contexts as they are.
+  const caller = await callerOf(url, async () => tokenFrom(credential.access), invocation.signal);
   await writeCredential(name, credential, store);
   const group = option("group");
   await changeContexts(({ contexts }) => ({
     current: name,
     contexts: { ...contexts, [name]: { ...contexts[name], url, ...(group !== undefined && { group }), ...(caFile && { caFile }) } },
   }));
-  const caller = await callerOf(url, tokenOfContext({ name, url }), invocation.signal);
   output.say(`Signed in at ${url} as ${caller.email || caller.name || caller.uid}. The context is ${name}.`);
 }

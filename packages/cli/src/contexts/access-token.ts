@@ -50,7 +50,7 @@ function usable({ access }: Credential): AccessToken | undefined {
   return isFresh ? access : undefined;
 }
 
-function tokenFrom({ token, expiry }: AccessToken): Token {
+export function tokenFrom({ token, expiry }: AccessToken): Token {
   return { token, expiry: expiry === undefined ? undefined : new Date(expiry) };
 }
 

@@ -2,13 +2,17 @@
 import { resolve } from "node:path";
 import { tokenOf } from "@holt/client/node";
 import type { Invocation } from "../command/invocation.ts";
-import type { Credential, WorkloadSource } from "../contexts/credentials.ts";
+import type { AccessToken, Credential, WorkloadSource } from "../contexts/credentials.ts";
 import { accessFrom, renew } from "../contexts/renew.ts";
 import { usageFailure } from "../failure.ts";
 import { readStandardInput } from "../terminal/ask.ts";
+import { assertServer } from "./assert-server.ts";
 import type { SignedIn } from "./browser.ts";
 
-export async function obtainCredential(url: string, invocation: Invocation): Promise<Credential> {
+/** A credential with an access token that was just issued. */
+export type NewCredential = Credential & { readonly access: AccessToken };
+
+export async function obtainCredential(url: string, invocation: Invocation): Promise<NewCredential> {
   const { option, isSet, signal } = invocation;
   if (isSet("bootstrap") || option("data-dir") !== undefined) {
     const dataDir = resolve(option("data-dir") ?? process.env.HOLT_DATA_DIR ?? "data");
@@ -21,6 +25,7 @@ export async function obtainCredential(url: string, invocation: Invocation): Pro
   }
   if (isSet("token-stdin")) return credentialOfToken(url, (await readStandardInput()).trim(), option("identity"));
   const options = { organization: option("org"), invite: option("invite"), signal };
+  await assertServer(url, signal);
   if (isSet("device")) return credentialOf(await (await import("./device.ts")).signInOnDevice(url, options));
   if (isSet("headless")) return credentialOf(await (await import("./headless.ts")).signInHeadless(url, options));
   const mayOpen = invocation.options.open !== false;
@@ -28,14 +33,14 @@ export async function obtainCredential(url: string, invocation: Invocation): Pro
 }
 
 /** The server's own tokens are kept as they are; those of other issuers are exchanged. */
-async function credentialOfToken(url: string, token: string, identity: string | undefined): Promise<Credential> {
+async function credentialOfToken(url: string, token: string, identity: string | undefined): Promise<NewCredential> {
   if (token === "") throw usageFailure("standard input has no token");
   if (issuerOf(token) === url && identity === undefined) return credentialOf({ token, refreshToken: undefined });
   const { exchangeLogin } = await import("./exchange-login.ts");
   return credentialOf(await exchangeLogin(url, token, identity));
 }
 
-function credentialOf({ token, refreshToken }: SignedIn): Credential {
+function credentialOf({ token, refreshToken }: SignedIn): NewCredential {
   const access = accessFrom(tokenOf(token));
   return refreshToken === undefined ? { kind: "access", access } : { kind: "refresh", refreshToken, access };
 }
