@@ -14,12 +14,20 @@ export function reportFailure(error: unknown, { isVerbose }: { isVerbose: boolea
   return status;
 }
 
+/** Files that the command line names. */
+const FILE_PROBLEMS: ReadonlyMap<string, string> = new Map([
+  ["ENOENT", "no such file or folder"],
+  ["EACCES", "permission denied"],
+  ["EISDIR", "it is a folder"],
+]);
+
 export function failureFrom(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (isHoltError(error)) return failureOfCall(error);
-  const { name, message, stack, code } = error as Error & { code?: string };
+  const { name, message, stack, code, path } = error as Error & { code?: string; path?: string };
   if (name === "AbortError") return new Failure("interrupted", { status: exitStatus.interrupted });
-  if (code === "ENOENT" || code === "EACCES" || code === "EISDIR") return new Failure(message, { status: exitStatus.usage });
+  const reason = code === undefined ? undefined : FILE_PROBLEMS.get(code);
+  if (reason !== undefined) return new Failure(`cannot use ${path ?? "a file"}: ${reason}`, { status: exitStatus.usage });
   return new Failure(message || String(error), { details: stack?.split("\n") ?? [], cause: error });
 }
 

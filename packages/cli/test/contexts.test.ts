@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -67,6 +68,19 @@ describe("contexts", () => {
     await writeFile(key, '{"secret-content": 1');
     const broken = await machine.run(["workload", "proof", "--key", key]);
     assert.deepEqual([broken.status, broken.stderr.includes("secret-content")], [2, false]);
+  });
+
+  test("a workload is created with its key file, or neither of them is", async () => {
+    const key = join(world.holt.folder, "missing", "lost.key");
+    const create = ["workload", "create", "my-org", "--name", "lost", "--key"];
+    const unwritable = await world.holt.run([...create, key]);
+    assert.deepEqual([unwritable.status, unwritable.stderr], [2, `holt: cannot use ${key}: no such file or folder\n`]);
+    assert.equal(await world.holt.must(["iam", "identities", "list", "--name", "lost", "-o", "name"]), "");
+    const refused = join(world.holt.folder, "refused.key");
+    const robot = await world.robot(world.orgUid, []);
+    const env = { HOLT_URL: world.baseUrl, HOLT_TOKEN: robot.token };
+    assert.equal((await world.holt.run(["workload", "create", world.orgUid, "--name", "lost", "--key", refused], { env })).status, 4);
+    assert.ok(!existsSync(refused));
   });
 
   test("a command uses the context that it names, and logout forgets only that credential", async () => {

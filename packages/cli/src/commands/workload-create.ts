@@ -4,7 +4,7 @@ import { createSigningKey } from "@holt/client/signed";
 import type { Verb } from "../command/verb.ts";
 import { usageFailure } from "../failure.ts";
 import { deferInterrupts } from "../terminal/interrupts.ts";
-import { writeKeyFile } from "../workload/key-file.ts";
+import { withNewKeyFile } from "../workload/key-file.ts";
 
 /** No issuer has this name (RFC 2606); the server verifies the proofs with the stored key alone. */
 const ISSUER = "https://workload.holt.invalid";
@@ -32,11 +32,13 @@ export const verb: Verb = {
     const subject = `${name}-${privateKey.kid?.slice(0, 8)}`;
     const body = { name, description: option("description") ?? "", staticKeys: { issuer: ISSUER, subject, issuerKeys } };
     // An interrupt in between would leave an identity whose key is lost.
-    const identity = await deferInterrupts(async () => {
-      const { uid } = (await rest.call({ method: "POST", path: `/iam/v2/identities/${group}`, body, signal })) as { uid: string };
-      writeKeyFile(path, { server: context.url, identity: uid, issuer: ISSUER, subject, key: privateKey });
-      return uid;
-    });
+    const identity = await deferInterrupts(() =>
+      withNewKeyFile(path, async (write) => {
+        const { uid } = (await rest.call({ method: "POST", path: `/iam/v2/identities/${group}`, body, signal })) as { uid: string };
+        write({ server: context.url, identity: uid, issuer: ISSUER, subject, key: privateKey });
+        return uid;
+      }),
+    );
     await output.row({ uid: identity, name, key: path }, { columns: ["uid", "name", "key"] });
     output.say(`\nGive it a role:   holt grant ${identity} ROLE GROUP\nOn the machine:   holt login ${context.url} --from key:${path}`);
   },

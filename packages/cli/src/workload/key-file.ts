@@ -1,5 +1,5 @@
 /** The file with the private key of a workload, and the names under which the server knows it. */
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import type { TokenSource } from "@holt/client";
 import { type SigningKey, signedToken } from "@holt/client/signed";
 import { usageFailure } from "../failure.ts";
@@ -11,9 +11,19 @@ export interface KeyFile extends SigningKey {
   readonly identity: string;
 }
 
-/** Only the user may read it. @throws if the file exists: another workload may need its key */
-export function writeKeyFile(path: string, file: KeyFile): void {
-  writeFileSync(path, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600, flag: "wx" });
+/**
+ * Creates a file that only the user may read, and then its content: an identity whose key cannot be stored is not created.
+ * If the work fails, the file is removed.
+ * @throws if the file exists: another workload may need its key
+ */
+export async function withNewKeyFile<T>(path: string, work: (write: (file: KeyFile) => void) => Promise<T>): Promise<T> {
+  writeFileSync(path, "", { mode: 0o600, flag: "wx" });
+  try {
+    return await work((file) => writeFileSync(path, `${JSON.stringify(file, null, 2)}\n`));
+  } catch (error) {
+    rmSync(path, { force: true });
+    throw error;
+  }
 }
 
 export function readKeyFile(path: string): KeyFile {
