@@ -32,14 +32,17 @@ async function succeeds(program: string, ...args: readonly string[]): Promise<bo
 interface Manifest {
   readonly kind: string;
   readonly spec?: {
-    readonly template?: { readonly spec: { readonly containers: readonly [{ readonly env: readonly { name: string }[] }] } };
+    readonly template?: {
+      readonly spec: { readonly containers: readonly [{ readonly env: readonly { name: string; value?: string }[] }] };
+    };
   };
 }
 
 const ALL_VALUES = {
   replicas: 2,
   baseUrl: "https://holt.example.com",
-  settings: { HOLT_LOG_LEVEL: "warn", HOLT_MAX_SUBSCRIPTIONS: 10 },
+  settings: { HOLT_LOG_LEVEL: "warn", HOLT_MIN_FREE_DISK: 1_073_741_824, HOLT_S3_ENDPOINT: "https://s3.example.com" },
+  extraEnv: [{ name: "AWS_ACCESS_KEY_ID", valueFrom: { secretKeyRef: { name: "s3", key: "id" } } }],
   database: { urlSecret: { name: "holt-database" } },
   secretFiles: { HOLT_SECRETS_KEY: { name: "holt", key: "secrets-key" } },
   ingress: { enabled: true, className: "nginx", tlsSecret: "holt-tls" },
@@ -73,6 +76,9 @@ describe("deploy", () => {
     const values = parse(await readFile(join(chart, "values.yaml"), "utf8")) as Record<string, unknown>;
     const validate = new Ajv({ strict: false }).compile(schema);
     assert.ok(validate({ ...values, baseUrl: "https://holt.example.com" }), JSON.stringify(validate.errors));
+    assert.ok(validate(ALL_VALUES), JSON.stringify(validate.errors));
+    const everySetting = Object.fromEntries(Object.values(settings).map(({ env }) => [env, "x"]));
+    assert.ok(validate({ ...ALL_VALUES, settings: everySetting }), JSON.stringify(validate.errors));
     for (const wrong of [
       values,
       { ...ALL_VALUES, replica: 2 },
@@ -95,9 +101,10 @@ describe("deploy", () => {
     const added = ["HTTPRoute", "Ingress", "NetworkPolicy", "PodDisruptionBudget", "Service", "ServiceMonitor"];
     assert.deepEqual(kinds(all), [...kinds(few), ...added].sort());
     const deployment = all.find(({ kind }) => kind === "Deployment");
-    const names = deployment?.spec?.template?.spec.containers[0].env.map(({ name }) => name) ?? [];
-    for (const name of ["HOLT_BASE_URL", "HOLT_DATABASE_URL_FILE", "HOLT_SECRETS_KEY_FILE", "HOLT_LOG_LEVEL", METRICS])
-      assert.ok(names.includes(name), name);
+    const env = new Map(deployment?.spec?.template?.spec.containers[0].env.map(({ name, value }) => [name, value]));
+    for (const name of ["HOLT_BASE_URL", "HOLT_DATABASE_URL_FILE", "HOLT_SECRETS_KEY_FILE", "HOLT_LOG_LEVEL", "AWS_ACCESS_KEY_ID", METRICS])
+      assert.ok(env.has(name), name);
+    assert.equal(env.get("HOLT_MIN_FREE_DISK"), "1073741824");
     await assert.rejects(renderChart({ baseUrl: "https://holt.example.com", replicas: 2 }), /several replicas need database\.urlSecret/);
     await assert.rejects(renderChart({}), /baseUrl/);
   });
