@@ -33,7 +33,7 @@ export class PostgresHosts {
   /** The same after the first search, and after one that is under way. Never rejects: the connection shows what is wrong. */
   async find(): Promise<string> {
     if (!this.#isKnown) this.doubt();
-    await this.#search;
+    if (this.#search !== undefined) await whileAlive(this.#search);
     return this.#url;
   }
 
@@ -73,6 +73,16 @@ export class PostgresHosts {
       }
       await sleep(PAUSE_MS, undefined, { ref: false });
     }
+  }
+}
+
+/** Keeps the process alive for those who wait: the pauses of a search, which may outlive a stop, do not. */
+async function whileAlive(search: Promise<void>): Promise<void> {
+  const timer = setInterval(() => {}, PAUSE_MS);
+  try {
+    await search;
+  } finally {
+    clearInterval(timer);
   }
 }
 

@@ -330,6 +330,16 @@ describe("holtd", { concurrency: 2 }, () => {
     }
   });
 
+  test("several hosts of the database of which none answers are reported", async () => {
+    await using folder = await temporaryFolder();
+    for (const args of [[], ["token"]]) {
+      const HOLT_DATABASE_URL = "postgres://holt:verysecret@127.0.0.1:1,127.0.0.1:2/holt";
+      const { code, stdout, stderr } = await runHoltd(args, { HOLT_DATABASE_URL, HOLT_DATA_DIR: folder.path });
+      assert.deepEqual([code, stdout], [1, ""], stderr);
+      assert.match(stderr, /^holtd: cannot use the database 127\.0\.0\.1:1,127\.0\.0\.1:2\/holt: .*ECONNREFUSED.*\n$/);
+    }
+  });
+
   test("holtd names a port that is in use and exits with code 1", async () => {
     await using folder = await temporaryFolder();
     const squatter = createServer().listen(0, "127.0.0.1");
