@@ -176,6 +176,19 @@ await describeConsole("the console", ({ world, walk }) => {
     await assertAccessible(page);
   });
 
+  walk("an owner who lacks a capability is told to take a role with it", async ({ page }) => {
+    await signInByLink(page, world);
+    await page.goto(`${world.baseUrl}/console/${world.orgUid}/advisories`);
+    const button = page.getByRole("button", { name: "New advisory", disabled: true });
+    await button.waitFor();
+    await button.focus();
+    await page.getByRole("tooltip").waitFor();
+    assert.match(
+      await page.getByRole("tooltip").innerText(),
+      /You lack advisories\.create here\. As an owner, you can give yourself a role with it/,
+    );
+  });
+
   walk("hostile names and descriptions are shown as text", async ({ page, screen }) => {
     const text = `<img src=x onerror="reportViolation('ran')"><script>reportViolation('ran')</script> \u202Eevil\u200B ${"x".repeat(200)}`;
     const { uid } = await world.must(GroupsService.method.createGroup, {

@@ -18,9 +18,11 @@ export interface ActionButtonProps extends ButtonProps {
 }
 
 export function ActionButton({ method, capabilities, uid, isOwn = false, onClick, children, ...button }: ActionButtonProps) {
-  const lacking = useRights().missing(capabilities ?? method ?? [], uid);
+  const rights = useRights();
+  const lacking = rights.missing(capabilities ?? method ?? [], uid);
   const missing = isOwn ? [] : lacking;
-  const owners = useOwners(uid, missing.length > 0);
+  const isOwner = rights.isOwner(uid);
+  const owners = useOwners(uid, missing.length > 0 && !isOwner);
   const id = useId();
   if (missing.length === 0)
     return (
@@ -28,8 +30,7 @@ export function ActionButton({ method, capabilities, uid, isOwn = false, onClick
         {children}
       </Button>
     );
-  const named = owners.length === 0 ? "" : `, such as ${owners.join(", ")}`;
-  const reason = `You lack ${missing.join(", ")} here. An owner of the group or of one above can grant it${named}.`;
+  const reason = `You lack ${missing.join(", ")} here. ${isOwner ? "As an owner, you can give yourself a role with it." : adviceFrom(owners)}`;
   return (
     <Tooltip withinPortal={false} label={reason} multiline maw="20rem" events={{ hover: true, focus: true, touch: true }}>
       {/* Not the attribute disabled: a disabled button cannot be focused, so its reason could not be reached by keyboard. */}
@@ -41,4 +42,9 @@ export function ActionButton({ method, capabilities, uid, isOwn = false, onClick
       </Button>
     </Tooltip>
   );
+}
+
+function adviceFrom(owners: readonly string[]): string {
+  const named = owners.length === 0 ? "" : `, such as ${owners.join(", ")}`;
+  return `An owner of the group or of one above can grant it${named}.`;
 }

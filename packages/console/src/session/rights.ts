@@ -16,6 +16,8 @@ export interface Rights {
   missing(needed: DescMethod | readonly string[], uid: string): readonly string[];
   /** Whether the person has all that the method needs at the uid. False while nothing is known. */
   may(method: DescMethod, uid: string): boolean;
+  /** Whether the person has the role owner there or above, and so may grant every role. False while nothing is known. */
+  isOwner(uid: string): boolean;
 }
 
 const capabilityNames = new Map(CapabilitySchema.values.map((value) => [value.number, getOption(value, capabilityName)]));
@@ -24,11 +26,13 @@ export function useRights(): Rights {
   const { data } = useQuery(Auth.method.validate, {});
   const held = (data?.capabilities ?? []).map(({ group, role, capabilities }) => ({
     uid: group?.id ?? "",
+    role: role?.name ?? "",
     names: new Set([...(role?.capabilities ?? []), ...capabilities]),
   }));
+  const heldAt = (uid: string) => held.filter((each) => uid === each.uid || uid.startsWith(`${each.uid}/`));
   function missing(needed: DescMethod | readonly string[], uid: string): readonly string[] {
     if (data === undefined) return [];
-    const here = held.filter((each) => uid === each.uid || uid.startsWith(`${each.uid}/`));
+    const here = heldAt(uid);
     const wanted = "kind" in needed ? capabilitiesOf(needed) : needed;
     return wanted.filter((name) => !here.some(({ names }) => names.has(name)));
   }
@@ -37,6 +41,7 @@ export function useRights(): Rights {
     uid: data?.subject ?? "",
     missing,
     may: (method, uid) => data !== undefined && missing(method, uid).length === 0,
+    isOwner: (uid) => heldAt(uid).some(({ role }) => role === "owner"),
   };
 }
 
