@@ -13,7 +13,7 @@ import type { Resource } from "./define.ts";
 const MAX_TABLES = 256;
 
 const bodyIn = prepareEach<ResourceTableName, { uid: string }, { body: string }>(
-  (table) => (db, slot) => db.selectFrom(table).select("body").where("uid", "=", slot("uid")).compile(),
+  (table) => (db, param) => db.selectFrom(table).select("body").where("uid", "=", param("uid")).compile(),
   (table) => table,
   { capacity: MAX_TABLES, weight: ROW },
 );

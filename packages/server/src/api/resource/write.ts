@@ -63,8 +63,8 @@ export async function assertGroupExists(uid: string, db: WriteDb): Promise<void>
   if ((await keptGroup.first(db, { uid })) === undefined) throw notFound("Group", uid);
 }
 
-const keptGroup = prepare<{ uid: string }, { uid: string }>((db, slot) =>
-  db.dialect.forKeyShare(db.selectFrom("group").select("uid").where("uid", "=", slot("uid"))).compile(),
+const keptGroup = prepare<{ uid: string }, { uid: string }>((db, param) =>
+  db.dialect.forKeyShare(db.selectFrom("group").select("uid").where("uid", "=", param("uid"))).compile(),
 );
 
 /**

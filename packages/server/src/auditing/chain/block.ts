@@ -79,8 +79,8 @@ interface ContentRow {
   readonly present: number;
 }
 
-const firstContentsBySeq = prepare((db, slot: SlotOf<{ seqs: readonly { readonly place: number; readonly seq: number }[] }>) => {
-  const wanted = sql`${db.dialect.rowsOf(slot("seqs"), { place: "bigint", seq: "bigint" })} as r`;
+const firstContentsBySeq = prepare((db, param: Placeholders<{ seqs: readonly { readonly place: number; readonly seq: number }[] }>) => {
+  const wanted = sql`${db.dialect.rowsOf(param("seqs"), { place: "bigint", seq: "bigint" })} as r`;
   const columns = sql`r.place, e.seq, octet_length(e.content) as size`;
   const sized = db.dialect.lookUp(columns, wanted, sql`audit_entry as e`, sql`e.seq = r.seq`);
   const summed = sql`select f.*, sum(f.size) over (order by f.place) as total, count(*) over () as present from (${sized}) as f`;

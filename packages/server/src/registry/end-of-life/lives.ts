@@ -55,7 +55,8 @@ export function hasDatesIn({ lower, upper }: UidRange): RawBuilder<boolean> {
 }
 
 const dated = prepare<UidRange, { dated: number }>(
-  (db, param) => sql<{ dated: number }>`select 1 as dated where ${hasDatesIn({ lower: param("lower"), upper: param("upper") })}`.compile(db),
+  (db, param) =>
+    sql<{ dated: number }>`select 1 as dated where ${hasDatesIn({ lower: param("lower"), upper: param("upper") })}`.compile(db),
   { weight: ROW },
 );
 
