@@ -2,7 +2,7 @@
 import { pipeline } from "node:stream";
 import { extract, type Header } from "tar-stream";
 import { TrackedBytes } from "./decompress.ts";
-import { type ArchiveMeter, archiveErrorFrom } from "./limits.ts";
+import { ArchiveError, type ArchiveMeter, archiveErrorFrom } from "./limits.ts";
 
 export type TarHeader = Header;
 
@@ -28,6 +28,7 @@ export async function* tarEntries(bytes: AsyncIterable<Uint8Array>, meter: Archi
   try {
     for await (const entry of archive) {
       meter.addEntry();
+      assertGlobalHeader(archive);
       yield { header: entry.header, content: contentOf(entry as AsyncIterable<Uint8Array>, source) };
       entry.resume();
     }
@@ -38,6 +39,18 @@ export async function* tarEntries(bytes: AsyncIterable<Uint8Array>, meter: Archi
     // The caller can use the source again.
     await ended;
   }
+}
+
+/**
+ * Refuses a global header that renames entries. Most tools apply it to all entries, but `tar-stream` only to those with a
+ * header of their own, so a check of the names would see others than the tools.
+ * @throws ArchiveError
+ */
+function assertGlobalHeader(archive: object): void {
+  // The library does not show the header.
+  const { _paxGlobal: fields } = archive as { readonly _paxGlobal?: object | null };
+  if (["path", "linkpath", "size"].some((field) => fields && Object.hasOwn(fields, field)))
+    throw new ArchiveError("a global header of the archive has a path or a size, which holds for one entry only");
 }
 
 async function* contentOf(entry: AsyncIterable<Uint8Array>, source: TrackedBytes): AsyncGenerator<Uint8Array> {

@@ -17,6 +17,7 @@ import {
   zipOf,
 } from "../harness/libraries/python-packages.ts";
 import { type Answer, answerOf, createRegistryClient, type RegistryClient } from "../harness/registry/registry-client.ts";
+import { tarHeader } from "../harness/robustness/hostile-archives.ts";
 import { giveTime, until } from "../harness/wait.ts";
 
 const OWNER = "my-org";
@@ -189,6 +190,19 @@ test("source distributions with links or files that leave their folder through a
     hardLink("demo-1.0/e", "demo-1.0/PKG-INFO"),
   ];
   await assertRefusedFile({ fileName: "other-1.0.tar.gz", bytes: await withEntries(...harmless) }, /must have PKG-INFO/);
+});
+
+test("a source distribution with a global header is refused only if the header renames its entries", async () => {
+  const block = (text: string) => Buffer.concat([Buffer.from(text), Buffer.alloc(-Buffer.byteLength(text) & 511)]);
+  const file = (name: string, text: string, type = "0") => Buffer.concat([tarHeader(name, Buffer.byteLength(text), type), block(text)]);
+  const info = file("demo-1.0/PKG-INFO", "Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n");
+  const withHeader = (field: string) =>
+    gzipSync(Buffer.concat([file("pax", `${field.length + 4} ${field}\n`, "g"), info, Buffer.alloc(1024)]));
+  for (const field of ["path=demo-1.0/../../evil", "linkpath=/etc/passwd", "size=00000000000"])
+    await assertRefusedFile({ fileName: SDIST, bytes: withHeader(field) }, /a global header of the archive/);
+  // Tools write the commit of the sources there: this archive is refused for another reason.
+  const bytes = withHeader(`comment=${"0".repeat(40)}`);
+  await assertRefusedFile({ fileName: "other-1.0.tar.gz", bytes }, /must have PKG-INFO/);
 });
 
 test("archives that expand to many times their size are refused", async () => {
