@@ -15,8 +15,10 @@ export interface ZipEntry {
   readonly compressedSize: number;
   readonly expandedSize: number;
   readonly isDeflated: boolean;
-  /** The path leads out of the archive. */
+  /** The path, or the other one, leads out of the archive. */
   readonly escapes: boolean;
+  /** An extra field (APPNOTE 4.6.9) gives the entry another path, which some tools read and others ignore. */
+  readonly hasTwoPaths: boolean;
   readonly isSymbolicLink: boolean;
   readonly isEncrypted: boolean;
   /** The compression method is neither stored nor deflated. */
@@ -84,13 +86,17 @@ export class ZipArchive {
     const { paths } = this.#limits;
     const { compressedSize, uncompressedSize: expandedSize, compressionMethod: method } = record;
     const isStrict = paths.backslash === "refused";
-    const path = getFileNameLowLevel(record.generalPurposeBitFlag, record.fileNameRaw, record.extraFields, isStrict);
+    const pathFrom = (extraFields: typeof record.extraFields) =>
+      getFileNameLowLevel(record.generalPurposeBitFlag, record.fileNameRaw, extraFields, isStrict);
+    const path = pathFrom(record.extraFields);
+    const plainPath = pathFrom([]);
     return {
       path,
       compressedSize,
       expandedSize,
       isDeflated: method === DEFLATED,
-      escapes: escapesRoot(path, paths),
+      escapes: escapesRoot(path, paths) || escapesRoot(plainPath, paths),
+      hasTwoPaths: path !== plainPath,
       isSymbolicLink: record.versionMadeBy >>> 8 === MADE_BY_UNIX && ((record.externalFileAttributes >>> 16) & FILE_TYPE) === SYMLINK,
       isEncrypted: record.isEncrypted(),
       unknownMethod: method === STORED || method === DEFLATED ? undefined : method,

@@ -148,6 +148,15 @@ test("archives that are malformed, cut off, or lead out of their folder are refu
   }
 });
 
+test("wheels with an entry that has two paths are refused", async () => {
+  for (const [name, unicodeName, reason] of [
+    ["../../evil.py", "demo/x.py", /leads out of the archive/],
+    ["demo/x.py", "../../evil.py", /leads out of the archive/],
+    ["demo/x.py", "demo-1.0.dist-info/METADATA", /an entry has two paths/],
+  ] as const)
+    await assertRefusedFile({ fileName: WHEEL, bytes: zipOf([...wheelEntries({}), { name, unicodeName, content: "" }]) }, reason);
+});
+
 test("source distributions whose links lead out of their folder are refused", async () => {
   const withLink = (name: string, linkname: string, type: "symlink" | "link" = "symlink") =>
     tarGzOf([

@@ -42,12 +42,13 @@ export async function readWheel(bytes: RandomAccessBytes, fileName: PythonFileNa
   }
 }
 
-/** Checks every entry: no path may lead out of the archive, and no second entry may have the name of a required file. */
+/** Checks every entry: no path may lead out of the archive, none may have two, and no second entry may have the name of a required file. */
 async function findDistInfo(zip: ZipArchive, fileName: PythonFileName): Promise<{ readonly metadata: ZipEntry; readonly wheel: ZipEntry }> {
   zip.assertEntryCount();
   const found = new Map<string, ZipEntry>();
   for await (const entry of zip.entries()) {
     if (entry.escapes) throw refusal(`an entry's path leads out of the archive: "${entry.path.slice(0, 100)}"`);
+    if (entry.hasTwoPaths) throw refusal(`an entry has two paths: "${entry.path.slice(0, 100)}"`);
     const [folder = "", file = "", ...deeper] = entry.path.split("/");
     if (!folder.endsWith(".dist-info") || deeper.length > 0 || !REQUIRED_FILES.includes(file)) continue;
     if (!isFolderOf(folder.slice(0, -".dist-info".length), fileName))

@@ -17,6 +17,8 @@ export interface ZipEntry {
    * written as a stream.
    */
   readonly flags?: number;
+  /** Another name, in an extra field of the directory. */
+  readonly unicodeName?: string;
 }
 
 export interface TarEntry extends ZipEntry {
@@ -29,7 +31,7 @@ export function zipOf(entries: readonly ZipEntry[]): Buffer {
   const files: Buffer[] = [];
   const directory: Buffer[] = [];
   let offset = 0;
-  for (const { name, content, claimedSize, mode = 0, flags = 0 } of entries) {
+  for (const { name, content, claimedSize, mode = 0, flags = 0, unicodeName } of entries) {
     const bytes = Buffer.from(content as string);
     const packed = deflateRawSync(bytes);
     // The fields from "version needed" to the lengths are the same in both headers.
@@ -44,11 +46,15 @@ export function zipOf(entries: readonly ZipEntry[]): Buffer {
     const local = Buffer.from(common);
     if ((flags & 8) !== 0) local.fill(0, 10, 22);
     const after = (flags & 8) === 0 ? [] : [Buffer.from("PK\x07\x08"), common.subarray(10, 22)];
+    const extra = unicodeName === undefined ? Buffer.alloc(0) : unicodePath(name, unicodeName);
+    common.writeUInt16LE(extra.length, 24);
     const file = Buffer.concat([Buffer.from("PK\x03\x04"), local, Buffer.from(name), packed, ...after]);
     const rest = Buffer.alloc(14);
     rest.writeUInt32LE(mode * 0x10000, 6);
     rest.writeUInt32LE(offset, 10);
-    directory.push(Buffer.concat([Buffer.from("PK\x01\x02"), Buffer.from([20, mode === 0 ? 0 : 3]), common, rest, Buffer.from(name)]));
+    directory.push(
+      Buffer.concat([Buffer.from("PK\x01\x02"), Buffer.from([20, mode === 0 ? 0 : 3]), common, rest, Buffer.from(name), extra]),
+    );
     files.push(file);
     offset += file.length;
   }
@@ -62,6 +68,16 @@ export function zipOf(entries: readonly ZipEntry[]): Buffer {
   );
   end.writeUInt32LE(offset, 16);
   return Buffer.concat([...files, ...directory, end]);
+}
+
+/** The extra field "Info-ZIP Unicode Path" (APPNOTE 4.6.9). */
+function unicodePath(name: string, unicodeName: string): Buffer {
+  const field = Buffer.alloc(9);
+  field.writeUInt16LE(0x7075, 0);
+  field.writeUInt16LE(5 + Buffer.byteLength(unicodeName), 2);
+  field.writeUInt8(1, 4);
+  field.writeUInt32LE(crc32(name), 5);
+  return Buffer.concat([field, Buffer.from(unicodeName)]);
 }
 
 export async function tarGzOf(entries: readonly TarEntry[]): Promise<Buffer> {
