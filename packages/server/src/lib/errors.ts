@@ -72,6 +72,12 @@ export function invalidArgument(field: string, description: string): HoltError {
   return invalidArguments([{ field, description }]);
 }
 
+/** The error with its violations in a part of the request, for an element that is checked by itself. Other errors stay as they are. */
+export function withinField(error: unknown, part: string): unknown {
+  const violations = error instanceof HoltError ? error.details.fieldViolations : undefined;
+  return violations === undefined ? error : invalidArguments(violations.map((each) => ({ ...each, field: `${part}.${each.field}` })));
+}
+
 export function notFound(kind: string, uid: string): HoltError {
   return new HoltError(Code.NOT_FOUND, `Not found: ${kind} "${uid}"`, { resource: { kind, uid } });
 }

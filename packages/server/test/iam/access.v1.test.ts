@@ -122,6 +122,8 @@ describeWithWorld("role bindings of version 1", (world) => {
     }
     assert.deepEqual(await list(`uidp.childrenOf=${group}`), []);
     assertInvalid(await world.raw("POST", `${path}/batch/${group}`, []), "role_bindings");
+    const invalid = await world.raw("POST", `${path}/batch/${group}`, [roleBinding, { identity: "nobody" }]);
+    assertInvalid(invalid, "role_bindings[1].identity", "role_bindings[1].role");
   });
 
   it("deleting a binding that does not exist is not found", async () => {

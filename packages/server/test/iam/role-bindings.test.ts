@@ -187,7 +187,9 @@ describeWithWorld("role bindings", (world) => {
     assertInvalid(await batch({ requests: [one(), { ...one(), parent: world.orgUid }] }), "requests[1].parent");
     const otherRole = { roleBinding: { identityUid: somebody(), roleUid: editor } };
     assertInvalid(await batch({ requests: [one(), otherRole] }), "requests[1].role_binding.role_uid");
-    assertRefused(await batch({ roleUid: "", requests: [one()] }), Code.INVALID_ARGUMENT);
+    assertInvalid(await batch({ roleUid: "", requests: [one()] }), "requests[0].role_binding.role_uid");
+    const invalid = { roleBinding: { identityUid: "nobody" } };
+    assertInvalid(await batch({ requests: [one(), invalid] }), "requests[1].role_binding.identity_uid");
     assert.deepEqual(parse((await world.raw("GET", `${path}?group=${group}`)).text).roleBindings, []);
   });
 

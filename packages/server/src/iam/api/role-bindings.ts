@@ -18,7 +18,7 @@ import { standardMethods } from "../../api/resource/standard-methods.ts";
 import { create, prepareCreate, prepareUpdate, save } from "../../api/resource/write.ts";
 import { appendToCount } from "../../db/resource-count.ts";
 import type { ReadDb } from "../../db/store.ts";
-import { alreadyExists, invalidArgument } from "../../lib/errors.ts";
+import { alreadyExists, invalidArgument, withinField } from "../../lib/errors.ts";
 import { parentOf } from "../../lib/uid.ts";
 import { assertBindable, uidViolations } from "./bindable.ts";
 import type { EscalationCollaborators } from "./escalation.ts";
@@ -56,7 +56,12 @@ export function roleBindingsService(collaborators: RoleBindingsCollaborators) {
 
     batchCreateRoleBindings: write(async (request, call) => {
       const bodies: string[] = [];
-      for (const binding of bindingsOf(request)) bodies.push((await bind(request.parent, binding, call, collaborators)).text);
+      for (const [index, binding] of bindingsOf(request).entries()) {
+        const created = await bind(request.parent, binding, call, collaborators).catch((error: unknown) => {
+          throw withinField(error, `requests[${index}].role_binding`);
+        });
+        bodies.push(created.text);
+      }
       const all = await hydrateRoleBindings(bodies, call.db);
       return new JsonText(BatchCreateRoleBindingsResponseSchema, `{"roleBindings":[${all.join(",")}]}`);
     }),

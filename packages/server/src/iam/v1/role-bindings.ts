@@ -19,7 +19,7 @@ import { compileMessageConverter } from "../../api/v1/convert-message.ts";
 import { deriveMethods } from "../../api/v1/derive-methods.ts";
 import { translateError } from "../../api/v1/field-names.ts";
 import type { Differences } from "../../api/v1/field-pairs.ts";
-import { invalidArgument, notFound } from "../../lib/errors.ts";
+import { invalidArgument, notFound, withinField } from "../../lib/errors.ts";
 import { parentOf } from "../../lib/uid.ts";
 import type { WholeRoleBinding } from "../api/hydrate-role-bindings.ts";
 import { bind, deleteBinding, listWholeBindings, type RoleBindingsCollaborators, roleBindingsService } from "../api/role-bindings.ts";
@@ -64,7 +64,12 @@ export function roleBindingsServiceV1(collaborators: RoleBindingsCollaborators) 
         if (roleBindings.length === 0 || roleBindings.length > MAX_BATCH)
           throw invalidArgument("role_bindings", `role_bindings must have 1 to ${MAX_BATCH} elements`);
         const created: JsonObject[] = [];
-        for (const given of roleBindings) created.push(await createOne(parent, given, call, collaborators));
+        for (const [index, given] of roleBindings.entries()) {
+          const one = await createOne(parent, given, call, collaborators).catch((error: unknown) => {
+            throw withinField(error, `role_bindings[${index}]`);
+          });
+          created.push(one);
+        }
         return new JsonText(RoleBindingBatchSchema, JSON.stringify({ roleBindings: created }));
       }),
 
