@@ -76,6 +76,9 @@ describeWithWorld("identities of version 1", (world) => {
       const own = answerOf(await find(user.token, client));
       assert.ok(own.id === user.uid && own.createdAt !== undefined);
     }
+    const query = `issuer=${world.issuer}&subject=${subject}`;
+    const { createdAt, lastSeen } = parse((await world.raw("GET", `${path}/lookup?${query}`, undefined, stranger.token)).text);
+    assert.deepEqual([createdAt, lastSeen], [null, null]);
     assertInvalid(await world.raw("GET", `${path}/lookup?issuer=${world.issuer}`), "subject");
   });
 

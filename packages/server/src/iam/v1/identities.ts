@@ -31,9 +31,9 @@ export function identitiesServiceV1(service: ServiceImplementation) {
         assertGiven({ issuer, subject });
         const uid = userIdentityUid(issuer, subject);
         const { text } = await getBody(identities, uid, call.db);
-        const identity = toV1(JSON.parse(text) as JsonObject);
+        const identity = JSON.parse(text) as JsonObject;
         const isReadable = await mayReadIdentity(uid, LIST, call, call.db);
-        return new JsonText(IdentityV1Schema, JSON.stringify(isReadable ? identity : withoutSecrets(identity, subject)));
+        return new JsonText(IdentityV1Schema, JSON.stringify(toV1(isReadable ? identity : withoutSecrets(identity, subject))));
       }),
     },
     "Identity",
@@ -47,6 +47,6 @@ function assertGiven(request: Readonly<Record<string, string>>): void {
 
 /** A name may be an email address. Callers who may not read the identity learn only what they asked with. */
 function withoutSecrets(identity: JsonObject, subject: string): JsonObject {
-  const { id = "", claimMatch = {} } = identity;
-  return { id, name: identityName(subject), description: "", claimMatch };
+  const { uid = "", claimMatch = {} } = identity;
+  return { uid, name: identityName(subject), description: "", claimMatch };
 }
