@@ -48,7 +48,8 @@ export function createStartLimit({ clock, maxStarts, windowMs, isProxy }: StartL
   return {
     take(remoteAddress) {
       const now = clock.now().getTime();
-      if (now >= until) openWindow(now);
+      // A window that ends later than it can began before the clock was corrected.
+      if (now >= until || until - now > windowMs) openWindow(now);
       const window = until;
       const network = networkOf(remoteAddress);
       const isShared = remoteAddress !== undefined && isProxy(remoteAddress);

@@ -31,6 +31,21 @@ test("keys of an issuer are fetched again after the clock was corrected, whether
   assert.equal(await register(), 200);
 });
 
+test("the limit of started sign-ins ends, also if it began before the clock was corrected", async () => {
+  const clock = createManualClock(new Date());
+  await using server = await startServer({ clock });
+  const start = async () => {
+    const body = new URLSearchParams({ client_id: "program" });
+    return (await fetch(`${server.baseUrl}/oauth/device_authorization`, { method: "POST", body })).status;
+  };
+  clock.advance(AHEAD_MS);
+  assert.equal(await start(), 200);
+  clock.advance(-AHEAD_MS);
+  for (let status = 200; status === 200; ) status = Math.max(...(await Promise.all(Array.from({ length: 50 }, start))));
+  clock.advance(AHEAD_MS / 2);
+  assert.equal(await start(), 200);
+});
+
 test("the limit of wrong passwords ends a minute later, also if it began before the clock was corrected", async () => {
   const clock = createManualClock(new Date());
   await using server = await startServer({ clock });
