@@ -41,7 +41,7 @@ export function startEvents(platform: Platform, { keys }: Iam, settings: EventSe
   appendListeners.add(delivery.wake);
   platform.workListeners.add(delivery.dispatch);
   const redelivery = createRedelivery(store);
-  const listeners = { onDue: delivery.wake, onDelete: delivery.discard };
+  const listeners = { onDue: delivery.wake, onDelete: delivery.discard, onNewSink: delivery.discard };
   const collaborators = { ...platform, ...listeners, outboundAllowCidrs, maxSubscriptions, redelivery, webhook };
   const subscriptions = subscriptionsService(collaborators);
   return {

@@ -9,7 +9,7 @@ import { Code } from "../../src/lib/errors.ts";
 import { codeOf, errorOf } from "../harness/clients.ts";
 import { eventsAfter, lastSeq } from "../harness/outbox.ts";
 import { until } from "../harness/wait.ts";
-import { startWebhookReceiver, type WebhookReceiver } from "../harness/webhook-receiver.ts";
+import { accept, startWebhookReceiver, type WebhookReceiver } from "../harness/webhook-receiver.ts";
 import { describeWithWorld } from "../harness/world.ts";
 
 const { getSubscription, updateSubscription } = SubscriptionSettingsService.method;
@@ -68,6 +68,20 @@ describeWithWorld("settings of subscriptions", (world) => {
     assert.deepEqual(typesAt(`${path}-moved`), ["api.iam.group.created.v1", "api.holt.subscription.updated.v1"]);
     assert.equal((await world.must(SubscriptionsService.method.getSubscription, { uid })).sink, moved.sink);
     assert.equal((await world.must(getSubscriptionStatus, { uid })).state, SubscriptionStatus_State.ACTIVE);
+  });
+
+  it("a former sink gets nothing after the update to a new one, although many events were about to be sent", async () => {
+    const { uid, group, path } = await subscribe();
+    const answers: (() => void)[] = [];
+    sink.behave((response, received) => void answers.push(() => accept(response, received)), path);
+    for (let i = 0; i < 5; i++) await world.must(createGroup, { parent: group, group: { name: `child-${i}` } });
+    // The first of them is being sent, and the others were read together with it.
+    await until(async () => answers.length > 0 && (await world.must(getSubscriptionStatus, { uid })).pendingCount === 5n);
+    await update({ uid, sink: `${sink.url}${path}-new` });
+    const before = sink.at(path).length;
+    for (const answer of answers) answer();
+    await until(() => typesAt(`${path}-new`).filter((type) => type === "api.iam.group.created.v1").length === 5);
+    assert.equal(sink.at(path).length, before);
   });
 
   it("invalid settings are refused and leave the subscription as it was", async () => {

@@ -9,7 +9,7 @@ import { assertNone } from "../../api/resource/names.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { type FieldViolation, notFound } from "../../lib/errors.ts";
 import { compileUrlCheck } from "../../outbound/url-check.ts";
-import { resumeQueue } from "../delivery/redeliver.ts";
+import { releaseQueue, resumeQueue } from "../delivery/redeliver.ts";
 import { isTypePattern, MAX_TYPES, typePatternViolation } from "../delivery/type-filter.ts";
 import { subscriptions } from "./subscriptions.ts";
 
@@ -18,9 +18,11 @@ export interface SubscriptionSettingsCollaborators {
   readonly outboundAllowCidrs: readonly string[];
   /** Called when deliveries have become due, after they are stored. Must not throw. */
   readonly onDue: () => void;
+  /** Called when a subscription has another sink. Must not throw. */
+  readonly onNewSink: (uid: string) => void;
 }
 
-export function subscriptionSettingsService({ outboundAllowCidrs, onDue }: SubscriptionSettingsCollaborators) {
+export function subscriptionSettingsService({ outboundAllowCidrs, onDue, onNewSink }: SubscriptionSettingsCollaborators) {
   const sinkViolations = compileUrlCheck("sink", outboundAllowCidrs);
   return implement(SubscriptionSettingsService, {
     getSubscription: read(async ({ uid }, { db }) => find(db, uid)),
@@ -35,9 +37,13 @@ export function subscriptionSettingsService({ outboundAllowCidrs, onDue }: Subsc
       assertNone([...violations, ...typeViolations(next.types)]);
       await save(current, next, call);
       if (current.sink !== next.sink) {
-        // Failures of the former sink must not delay deliveries to the new one.
+        // Failures of the former sink must not delay deliveries to the new one, and it gets nothing more.
         await resumeQueue(call.db, next.uid, call.now);
-        call.db.afterCommit(onDue);
+        await releaseQueue(call.db, next.uid);
+        call.db.afterCommit(() => {
+          onNewSink(next.uid);
+          onDue();
+        });
       }
       return next;
     }),

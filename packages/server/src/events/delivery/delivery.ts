@@ -29,7 +29,7 @@ export interface Delivery extends AsyncDisposable {
   wake(): void;
   /** To be called when any server has published events. */
   dispatch(): void;
-  /** To be called when a subscription is deleted. Another server that sends to it notices when it records the next outcomes. */
+  /** To be called when a subscription is deleted or has another sink. Another server notices when it records the next outcomes. */
   discard(uid: string): void;
 }
 

@@ -16,7 +16,7 @@ export interface DispatcherOptions extends Omit<QueueRunOptions, "outcomes"> {
 export interface Dispatcher extends AsyncDisposable {
   /** There may be something to send. */
   wake(): void;
-  /** The subscription is deleted: nothing more is sent to it, and an attempt under way ends. */
+  /** The subscription is deleted or has another sink: its run ends, with the attempt that is under way. */
   discard(uid: string): void;
 }
 

@@ -143,3 +143,8 @@ export async function resumeQueue(db: WriteDb, uid: string, now: Date): Promise<
     .where("subscription_uid", "=", uid)
     .execute();
 }
+
+/** Takes the queue from the server that sends its deliveries, which notices it when it records the next outcomes. */
+export async function releaseQueue(db: WriteDb, uid: string): Promise<void> {
+  await db.updateTable("subscription_queue").set(RELEASED).where("subscription_uid", "=", uid).execute();
+}
