@@ -9,9 +9,12 @@ import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { SecurityTokenService } from "@holt/api/gen/platform/oidc/v1/security_token_service_pb.ts";
 import { appendAudit } from "../../src/audit/append.ts";
 import { payloadOf } from "../../src/auditing/chain/checkpoint.ts";
+import { verifyChain } from "../../src/auditing/chain/read-chain.ts";
 import { indexBlocks } from "../../src/auditing/chain/segment-index.ts";
 import { rotateKeys } from "../../src/cli/commands.ts";
 import { readConfig } from "../../src/config.ts";
+import { createReadHandle } from "../../src/db/handle.ts";
+import type { ReadDb } from "../../src/db/store.ts";
 import { timestampFromText } from "../../src/lib/clock.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { answerOf, codeOf } from "../harness/clients.ts";
@@ -204,6 +207,23 @@ describeWithWorld("the audit log", (world) => {
     const { lines } = await world.must(exportAuditEntries, { parent: world.orgUid, after: BigInt(before) });
     const { checkpoint } = JSON.parse(lines.trim().split("\n").at(-1) ?? "") as { checkpoint: string };
     assert.equal(payloadOf(checkpoint)?.number, number);
+  });
+
+  test("a verification reads the contents of large entries in parts of a bounded size", async () => {
+    await appendLargeEntries(world, 50);
+    await sealAll(world);
+    const { reader, dialect } = world.store;
+    const sizes: number[] = [];
+    const db: ReadDb = createReadHandle(dialect, async (query) => {
+      const answer = await reader.getExecutor().executeQuery(query);
+      const contents = (answer.rows as { content?: string }[]).map(({ content = "" }) => content.length);
+      sizes.push(contents.reduce((sum, length) => sum + length, 0));
+      return answer as never;
+    });
+    const range = { organization: world.orgUid, after: undefined, maxEntries: 100_000 };
+    const { isComplete, problem } = await verifyChain(db, range, async () => undefined);
+    assert.deepEqual([isComplete, problem], [true, undefined]);
+    assert.ok(Math.max(...sizes) < 1.5 * 1024 * 1024, `a read has ${Math.max(...sizes)} bytes`);
   });
 
   test("a target is found in every segment of the index and behind the last one, in both orders", async () => {

@@ -89,7 +89,10 @@ const firstContentsBySeq = prepare((db, param: Placeholders<{ seqs: readonly { r
 });
 
 /** @returns content by seq, up to the one that reaches `MAX_READ_BYTES`, and the number of seqs that were read */
-async function readFirstContents(db: ReadDb, seqs: readonly number[]): Promise<{ contents: Map<number, string>; count: number }> {
+export async function readFirstContents(
+  db: ReadDb,
+  seqs: readonly number[],
+): Promise<{ readonly contents: ReadonlyMap<number, string>; readonly count: number }> {
   const rows = seqs.length === 0 ? [] : await firstContentsBySeq.rows(db, { seqs: seqs.map((seq, place) => ({ place, seq })) });
   const contents = new Map(rows.map(({ seq, content }) => [Number(seq), content]));
   const isCut = rows.length < Number(rows[0]?.present ?? 0);

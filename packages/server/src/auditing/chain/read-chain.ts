@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { AuditBlockTable } from "../../audit/tables.ts";
 import type { ReadDb } from "../../db/store.ts";
-import { blockAt, type ChainEntry, hashAt, hashOfNumber, isWellFormed, numbersOf, readContents } from "./block.ts";
+import { blockAt, type ChainEntry, hashAt, hashOfNumber, isWellFormed, numbersOf, readFirstContents } from "./block.ts";
 import { type CheckpointVerdict, type FindKey, verifyCheckpoint } from "./checkpoint.ts";
 import { hashText } from "./hash.ts";
 import { ChainWalk, type Link, type Problem, problem } from "./verify.ts";
@@ -41,9 +41,8 @@ export async function verifyChain(db: ReadDb, { organization, after, maxEntries 
       const malformed = problemOfBlock(block, walk.last.number);
       if (malformed !== undefined) return result(malformed);
       for (let index = walk.last.number + 1 - block.first_number; index < block.count; ) {
-        // One more than is verified: it explains a problem of the last one.
         const entries = await readPart(db, block, index, ENTRIES_PER_READ + 1);
-        for (const [at, entry] of entries.slice(0, ENTRIES_PER_READ).entries()) {
+        for (const [at, entry] of verifiedOf(entries, block.count - index).entries()) {
           const found = walk.step(entry, entries[at + 1]);
           if (found !== undefined) return result(found);
           count++;
@@ -85,11 +84,16 @@ function problemOfBlock(block: AuditBlockTable, last: number): Problem | undefin
   return undefined;
 }
 
-/** Entries of a block, from an index on. */
+/** The entries of a read without the last one, which explains a problem of the one before, unless it is all that is left or was read. */
+function verifiedOf(entries: readonly ChainEntry[], left: number): readonly ChainEntry[] {
+  return entries.length === left || entries.length === 1 ? entries : entries.slice(0, -1);
+}
+
+/** Entries of a block, from an index on, up to the limit or the bytes of one read. */
 async function readPart(db: ReadDb, block: AuditBlockTable, from: number, limit: number): Promise<ChainEntry[]> {
   const seqs = numbersOf(block.seqs).slice(from, from + limit);
-  const contents = await readContents(db, seqs);
-  return seqs.map((seq, index) => ({
+  const { contents, count } = await readFirstContents(db, seqs);
+  return seqs.slice(0, count).map((seq, index) => ({
     organization: block.org_uid,
     number: block.first_number + from + index,
     hash: hashText(hashAt(block, from + index)),
