@@ -17,6 +17,7 @@ describe("commands of every day", () => {
     const binding = await holt.json<{ uid: string }>(grant);
     assert.equal((await holt.json<{ uid: string }>(grant)).uid, binding.uid);
     assert.equal((await holt.json<{ allowed: boolean }>(["explain", robot.uid, "groups.list", "granted"])).allowed, true);
+    assert.match(await holt.must(["explain", robot.uid, "groups.list", "granted"]), /^ROLES WITH CAPABILITY +.*\bviewer, /m);
     assert.match(await holt.must(["can", "groups.list", "granted", "--identity", robot.uid]), /^yes: /);
     await holt.must(["revoke", robot.uid, "viewer", "granted", "--yes"]);
     const no = await holt.run(["can", "groups.list", "granted", "--identity", robot.uid]);
