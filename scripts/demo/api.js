@@ -5,7 +5,9 @@ export function createApi(baseUrl, token) {
   const authorization = `Bearer ${token}`;
 
   async function send(method, path, { body, headers = {} } = {}) {
-    const response = await fetch(new URL(path, `${baseUrl}/`), { method, headers: { authorization, ...headers }, body });
+    const response = await fetch(new URL(path, `${baseUrl}/`), { method, headers: { authorization, ...headers }, body }).catch((error) => {
+      throw new Error(`The server at ${baseUrl} does not answer: ${error.cause?.message ?? error.message}. Start it with: npm start`);
+    });
     const text = await response.text();
     if (!response.ok) throw new Error(`${method} ${path} was answered with ${response.status}: ${text.slice(0, 500)}`);
     return text;

@@ -1,6 +1,7 @@
 // Fills a demonstration organization on a running server, through its public API.
 //
-//   npm run demo                         the server at http://127.0.0.1:8080, with a token of its owner
+//   npm run demo                    the server of the settings, as for `npm start`, with a token of its owner
+//   npm run demo -- another         an organization with another name
 //   HOLT_BASE_URL=... TOKEN=... npm run demo
 import { execFileSync } from "node:child_process";
 import { dirname, join } from "node:path";
@@ -11,34 +12,45 @@ import { pushImages } from "./images.js";
 import { publishLibraries } from "./libraries.js";
 import { createPeople } from "./people.js";
 
-const NAME = process.env.HOLT_DEMO_NAME ?? "demo";
 const GROUPS = ["platform", "payments", "web-shop"];
-
-const baseUrl = (process.env.HOLT_BASE_URL ?? "http://127.0.0.1:8080").replace(/\/$/, "");
-const api = createApi(baseUrl, process.env.TOKEN ?? ownerToken());
-
-/** Works in the folder of Holt, for users who can read the data folder. */
-function ownerToken() {
-  const program = join(dirname(fileURLToPath(import.meta.url)), "../../packages/server/bin/holtd.js");
-  return execFileSync(process.execPath, [program, "token"], { encoding: "utf8" }).trim();
-}
-
-const { groups: existing = [] } = await api.get(`/iam/v2/groups?uidp.in_root=true&name=${encodeURIComponent(NAME)}`);
-if (existing.length > 0) {
-  console.error(`There is an organization ${NAME} already. HOLT_DEMO_NAME=another npm run demo fills another one.`);
-  process.exit(1);
-}
-const organization = await api.post("/iam/v2/groups/", { name: NAME, description: "A demonstration of what Holt shows" });
-const folders = {};
-for (const name of GROUPS) folders[name] = (await api.post(`/iam/v2/groups/${organization.uid}`, { name })).uid;
-const context = { api, organization: { uid: organization.uid, name: NAME }, folders };
-for (const [title, fill] of [
+const STEPS = [
   ["people, machines and webhooks", createPeople],
   ["images", pushImages],
   ["libraries", publishLibraries],
   ["advisories", fillAdvisories],
-]) {
-  console.log(`Filling ${title} …`);
-  await fill(context);
+];
+
+await fill(process.argv[2] ?? "demo").catch((error) => {
+  console.error(error.message);
+  process.exitCode = 1;
+});
+
+async function fill(name) {
+  const token = process.env.TOKEN ?? ownerToken();
+  const api = createApi((process.env.HOLT_BASE_URL ?? issuerOf(token)).replace(/\/$/, ""), token);
+  const { groups: existing = [] } = await api.get(`/iam/v2/groups?uidp.in_root=true&name=${encodeURIComponent(name)}`);
+  if (existing.length > 0) throw new Error(`There is an organization ${name} already. For another one, run: npm run demo -- another`);
+  const organization = await api.post("/iam/v2/groups/", { name, description: "A demonstration of what Holt shows" });
+  const folders = {};
+  for (const folder of GROUPS) folders[folder] = (await api.post(`/iam/v2/groups/${organization.uid}`, { name: folder })).uid;
+  for (const [title, fillStep] of STEPS) {
+    console.log(`Filling ${title} …`);
+    await fillStep({ api, organization: { uid: organization.uid, name }, folders });
+  }
+  console.log(`Done. The organization is at ${api.baseUrl}/console/${organization.uid}`);
 }
-console.log(`Done. The organization is at ${baseUrl}/console/${organization.uid}`);
+
+/** Works for users who can read the data folder. */
+function ownerToken() {
+  const program = join(dirname(fileURLToPath(import.meta.url)), "../../packages/server/bin/holtd.js");
+  try {
+    return execFileSync(process.execPath, [program, "token"], { encoding: "utf8" }).trim();
+  } catch {
+    throw new Error("There is no token of the owner, because of the problem above.");
+  }
+}
+
+/** The URL of the server that issued the token. */
+function issuerOf(token) {
+  return JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()).iss;
+}
