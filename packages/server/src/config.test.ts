@@ -70,7 +70,7 @@ const GOOD: Readonly<Record<string, readonly string[]>> = {
   HOLT_REGISTRY_CREATE_FOLDERS: ["on", "off"],
   HOLT_CONSOLE: ["on", "off"],
   HOLT_BLOBS: ["folder", "s3://bucket", "s3://bucket/", "s3://my.bucket-1/a/b"],
-  HOLT_BLOBS_FALLBACK: ["", "folder", "s3://bucket/prefix"],
+  HOLT_BLOBS_FALLBACK: ["", "s3://bucket/prefix"],
   HOLT_BLOBS_REDIRECT: ["on", "off", "https://s3.example.com", "http://10.0.0.1:9000"],
   HOLT_S3_ENDPOINT: ["", "https://s3.example.com", "http://127.0.0.1:9000"],
   HOLT_S3_REGION: ["", "eu-central-1"],
@@ -229,6 +229,17 @@ describe("settings", () => {
       problemOf({ HOLT_LISTEN: address, HOLT_METRICS_LISTEN: address }),
       "HOLT_METRICS_LISTEN must not be the address of HOLT_LISTEN",
     );
+  });
+
+  test("a copy of blobs or of the database is not in the place of the original", () => {
+    for (const place of ["folder", "s3://bucket/prefix"])
+      assert.equal(
+        problemOf({ HOLT_BLOBS: place, HOLT_BLOBS_FALLBACK: `${place}` }),
+        "HOLT_BLOBS_FALLBACK must not be the place of HOLT_BLOBS",
+      );
+    for (const archive of ["data", "./data/archive"])
+      assert.equal(problemOf({ HOLT_WAL_ARCHIVE: archive, HOLT_DATA_DIR: "./data" }), "HOLT_WAL_ARCHIVE must not be in HOLT_DATA_DIR");
+    assert.equal(problemOf({ HOLT_WAL_ARCHIVE: "data-archive", HOLT_DATA_DIR: "data" }), "");
   });
 
   test("all invalid settings are reported together", () => {

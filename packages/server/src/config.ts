@@ -1,6 +1,7 @@
 /** Every setting once: name, default, documentation and parser. Only this file reads process.env. */
 import { isIP } from "node:net";
 import { resolve } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import type { PublicOrganizations } from "./advisories/documents/publication.ts";
 import type { RequiredTerms } from "./api/call/required-terms.ts";
 import { type BlobPlaceSetting, type BlobRedirect, parseBlobPlace, parseRedirect } from "./blobs/blob-settings.ts";
@@ -644,6 +645,7 @@ export function readConfig(
     problems.push("HOLT_PROCESSES above 1 needs PostgreSQL (HOLT_DATABASE_URL): with SQLite, a data folder belongs to one process");
   if (config.listen?.port === 0 && config.baseUrl === "")
     problems.push("HOLT_LISTEN with port 0 (any free port) needs HOLT_BASE_URL: tokens name it");
+  problems.push(...placeProblems(config));
   if (listensTwice(config)) problems.push("HOLT_METRICS_LISTEN must not be the address of HOLT_LISTEN");
   if (problems.length > 0) throw new ConfigError(problems.join("\n"));
   const baseUrl = config.baseUrl || defaultBaseUrl(config);
@@ -651,6 +653,15 @@ export function readConfig(
   if (withLogin(config).userIssuers.some((issuer) => URL.parse(issuer)?.origin === baseUrl))
     throw new ConfigError("HOLT_USER_ISSUERS and HOLT_LOGIN_ISSUER must not be this server itself (HOLT_BASE_URL)");
   return { ...withLogin(config), baseUrl, registryUrl: config.registryUrl || baseUrl };
+}
+
+/** A copy in the same place protects nothing, and is taken for complete. */
+function placeProblems({ blobs, blobsFallback, dataDir, walArchive }: Config): string[] {
+  const problems: string[] = [];
+  if (blobs !== undefined && isDeepStrictEqual(blobs, blobsFallback))
+    problems.push("HOLT_BLOBS_FALLBACK must not be the place of HOLT_BLOBS");
+  if (dataDir !== undefined && `${walArchive}/`.startsWith(`${dataDir}/`)) problems.push("HOLT_WAL_ARCHIVE must not be in HOLT_DATA_DIR");
+  return problems;
 }
 
 /** Port 0 is any free port. */

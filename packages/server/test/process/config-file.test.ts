@@ -134,6 +134,6 @@ describe("settings from files", () => {
     await using folder = await temporaryFolder();
     const { code, stderr } = await runHoltd(["config", "check"], { HOLT_TLS_CERT: join(folder.path, "c"), HOLT_TLS_KEY: "k" });
     assert.equal(code, 1);
-    assert.match(stderr, /^holtd: ENOENT.*\/c'/);
+    assert.match(stderr, /^holtd: cannot use the certificate of HOLT_TLS_CERT .*: ENOENT.*\/c'/);
   });
 });
