@@ -87,6 +87,6 @@ describe("holtd account-link", () => {
   test("a person without an account gets no link", async () => {
     const { code, stderr } = await accountLink("nobody@example.test");
     assert.equal(code, 1);
-    assert.match(stderr, /there are 0 accounts/);
+    assert.match(stderr, /there is no account of/);
   });
 });
