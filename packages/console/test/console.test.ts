@@ -176,6 +176,23 @@ await describeConsole("the console", ({ world, walk }) => {
     await assertAccessible(page);
   });
 
+  walk(
+    "the address of an organization that was deleted says so, and leads to the start",
+    async ({ page }) => {
+      const { uid } = await world.must(GroupsService.method.createGroup, { parent: "", group: { name: "short-lived" } });
+      await signInByLink(page, world);
+      await page.goto(`${world.baseUrl}/console/${uid}/groups`);
+      await page.getByRole("button", { name: "Organization short-lived" }).waitFor();
+      await world.must(GroupsService.method.deleteGroup, { uid });
+      await page.reload();
+      await page.getByRole("heading", { name: "There is no such organization" }).waitFor();
+      await assertAccessible(page);
+      await page.getByRole("link", { name: "Go to the start" }).click();
+      await page.getByRole("heading", { name: "There is no such organization" }).waitFor({ state: "detached" });
+    },
+    { expected: [/status of 40[34]/] },
+  );
+
   walk("an owner who lacks a capability is told to take a role with it", async ({ page }) => {
     await signInByLink(page, world);
     await page.goto(`${world.baseUrl}/console/${world.orgUid}/advisories`);

@@ -15,10 +15,14 @@ export function ErrorPage({ error, reset }: ErrorComponentProps) {
 }
 
 export function NotFoundPage() {
+  return <MissingPage title="There is no such screen" />;
+}
+
+export function MissingPage({ title }: { readonly title: string }) {
   return (
     <Container size="sm" py="xl">
       <Stack align="flex-start">
-        <Title order={1}>There is no such screen</Title>
+        <Title order={1}>{title}</Title>
         <Text>The address is mistyped, or leads to something that was removed.</Text>
         <Button renderRoot={(props) => <Link {...props} to="/" />}>Go to the start</Button>
       </Stack>

@@ -1,4 +1,7 @@
 /** The frame of all screens of an organization: navigation, organization, person, and the place of the screen. */
+import { Code } from "@connectrpc/connect";
+import { useQuery } from "@connectrpc/connect-query";
+import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { Burger, Button, Group, Menu, Text, useMantineColorScheme } from "@mantine/core";
 import { useDisclosure, useHotkeys } from "@mantine/hooks";
 import { useSpotlight } from "@mantine/spotlight";
@@ -10,8 +13,10 @@ import { signOut } from "../session/session.ts";
 import { SessionEndedDialog } from "../session/session-ended-dialog.tsx";
 import { CommandPaletteButton } from "./command-palette-button.tsx";
 import { commandPaletteStore, openCommandPalette } from "./command-palette-store.ts";
+import { MissingPage } from "./error-page.tsx";
 import classes from "./layout.module.css";
 import { Navigation } from "./navigation.tsx";
+import { useOrganization } from "./organization.ts";
 import { OrganizationSwitcher } from "./organization-switcher.tsx";
 
 const CommandPalette = lazy(() => import("./command-palette.tsx"));
@@ -47,12 +52,18 @@ export function Layout() {
         <Navigation screens={screens} />
       </nav>
       <main id="main" ref={main} tabIndex={-1} className={classes.main}>
-        <Outlet />
+        <Content />
       </main>
       <SessionEndedDialog />
       <Palette />
     </div>
   );
+}
+
+/** A screen of an organization that was deleted would look like one of an empty organization. */
+function Content() {
+  const { error } = useQuery(GroupsService.method.getGroup, { uid: useOrganization() });
+  return error?.code === Code.NotFound ? <MissingPage title="There is no such organization" /> : <Outlet />;
 }
 
 /** Its code is loaded when it opens for the first time. */
