@@ -11,7 +11,7 @@ import type { OrganizationPage } from "../iam/policy/organization-page.ts";
 import type { Secrets } from "../iam/secrets/secrets.ts";
 import { isUid } from "../lib/uid.ts";
 import type { RequestedProvider } from "./request.ts";
-import type { Upstream } from "./upstream.ts";
+import type { Upstream } from "./upstream-configuration.ts";
 
 /** The operator's provider, for people who use no organization's provider. */
 export interface OperatorProvider {
