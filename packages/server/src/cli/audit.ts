@@ -2,7 +2,7 @@
 import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { type CryptoKey, importJWK, type JWK } from "jose";
-import { readChainEntries } from "../auditing/chain/block.ts";
+import { readChainEntries } from "../auditing/chain/chain-entries.ts";
 import { type CheckpointVerdict, type FindKey, lastJws, verifyCheckpoint } from "../auditing/chain/checkpoint.ts";
 import { type ChainResult, verifyChain } from "../auditing/chain/read-chain.ts";
 import { findStray } from "../auditing/chain/strays.ts";

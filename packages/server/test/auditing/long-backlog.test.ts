@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { appendAudit } from "../../src/audit/append.ts";
-import { readChainEntries } from "../../src/auditing/chain/block.ts";
+import { readChainEntries } from "../../src/auditing/chain/chain-entries.ts";
 import { verifyChain } from "../../src/auditing/chain/read-chain.ts";
 import { seal } from "../../src/auditing/chain/seal.ts";
 import { indexBlocks, mergeSegments } from "../../src/auditing/chain/segment-index.ts";

@@ -12,8 +12,9 @@ import {
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { generateKeyPair } from "jose";
 import { sql } from "kysely";
-import { hashAt, numberBytes, numbersOf, readContents } from "../../src/auditing/chain/block.ts";
+import { hashAt, numberBytes, numbersOf } from "../../src/auditing/chain/block.ts";
 import { signCheckpoint } from "../../src/auditing/chain/checkpoint.ts";
+import { readContents } from "../../src/auditing/chain/entry-contents.ts";
 import { hashOf, hashText } from "../../src/auditing/chain/hash.ts";
 import type { WriteDb } from "../../src/db/store.ts";
 import type { SigningKeys } from "../../src/iam/tokens/signing-keys.ts";

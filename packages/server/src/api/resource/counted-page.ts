@@ -3,15 +3,22 @@
  * whose rows are counted. The plan follows the sizes that an earlier call found, because both plans find the same rows.
  */
 import { type RawBuilder, sql } from "kysely";
-import { PAGE, ROW } from "../../db/lookup.ts";
+import { PAGE } from "../../db/lookup.ts";
 import { type Placeholders, prepareEach } from "../../db/prepared.ts";
-import type { ReadDb } from "../../db/store.ts";
-import { Lru } from "../../lib/lru.ts";
 import type { UidRange } from "../../lib/uid.ts";
-import type { Call } from "../call/call.ts";
 import { JoinedBodies, SEPARATOR } from "./bodies.ts";
 import { withCursorInRange } from "./conditions.ts";
-import { COMMON_LIMITS, isFirstPageSorted, pageQuery } from "./read-rows.ts";
+import {
+  type CountValues,
+  countValuesOf,
+  groupsThemselves,
+  isSortedBySizes,
+  type Moment,
+  rememberSizes,
+  type Sizes,
+  sizeColumns,
+} from "./plan-sizes.ts";
+import { COMMON_LIMITS, pageQuery } from "./read-rows.ts";
 import type { Selection } from "./selection.ts";
 import { uidOfBody } from "./uid-of-body.ts";
 
@@ -49,16 +56,14 @@ export async function readCountedPage(
   if (!isSorted && selection.after !== undefined && withCursorInRange(selection) === undefined) return undefined;
   const row = await pageStatement(form).first(db, valuesOf(form));
   if (row === undefined) return undefined;
-  remember(selection, { total: row.total, all: row.all }, call);
-  const total = row.total + themselves(selection);
+  rememberSizes(selection, { total: row.total, all: row.all }, call);
+  const total = row.total + groupsThemselves(selection);
   // Large bodies count towards the bytes of the page.
   if (row.small < row.found) return undefined;
   const { bodies, hasMore } = new JoinedBodies(row.bodies ?? "", JSON.parse(row.sizes ?? "[]")).cut(selection.limit);
   const last = () => ({ key: JSON.parse(row.keys ?? "[]")[bodies.size - 1], uid: uidOfBody(bodies.last ?? "") });
   return { bodies, hasMore, last, total, isAsStored: row.as_stored === 1 };
 }
-
-type Moment = Pick<Call, "db" | "now">;
 
 /** Whether a page and its total may be read together. */
 export function isCountedPage({ resource, view, rootRows, skip }: Selection): boolean {
@@ -72,46 +77,6 @@ export function isCountedPage({ resource, view, rootRows, skip }: Selection): bo
     skip === 0 &&
     resource.schema.fields[0]?.name === "uid"
   );
-}
-
-/** A group is in its own scope; rows of other resources never have a group's uid. */
-function themselves({ resource, view }: Selection): number {
-  return view.counted?.itself && resource.table === "group" ? view.counted.groups.length : 0;
-}
-
-interface Sizes {
-  /** By the maintained counts. */
-  readonly total: number;
-  /** Rows of the table. */
-  readonly all: number;
-}
-
-/** Sizes of lists by store. They choose a plan and are never answered. */
-const sizesOf = new WeakMap<ReadDb, Lru<string, Sizes & { readonly readAt: number }>>();
-const MAX_SIZES = 2000;
-const SIZES_MS = 10_000;
-
-async function isSortedBySizes(selection: Selection, call: Moment): Promise<boolean> {
-  const known = sizesOf.get(call.db)?.get(nameOfSizes(selection));
-  const isRecent = known !== undefined && call.now.getTime() - known.readAt < SIZES_MS;
-  const { total, all } = isRecent ? known : await readSizes(selection, call);
-  return isFirstPageSorted(selection, total + themselves(selection), all);
-}
-
-async function readSizes(selection: Selection, call: Moment): Promise<Sizes> {
-  const sizes = (await sizesStatement(selection).first(call.db, countValuesOf(selection))) ?? { total: 0, all: 0 };
-  remember(selection, sizes, call);
-  return sizes;
-}
-
-function remember(selection: Selection, sizes: Sizes, { db, now }: Moment): void {
-  const known = sizesOf.get(db) ?? new Lru(MAX_SIZES);
-  sizesOf.set(db, known);
-  known.set(nameOfSizes(selection), { ...sizes, readAt: now.getTime() });
-}
-
-function nameOfSizes({ resource, counted, view }: Selection): string {
-  return `${resource.table} ${counted} ${view.counted?.direct} ${view.counted?.groups[0]}`;
 }
 
 /** Forms are few: resources, orders, common sizes of pages, conditions of their lists. */
@@ -136,12 +101,6 @@ interface PageValues extends CountValues {
   readonly limit: number;
   /** The value of the condition at this place. */
   readonly [condition: `condition${number}`]: string;
-}
-
-interface CountValues {
-  readonly group: string;
-  readonly kind: string;
-  readonly table: string;
 }
 
 interface PageRow extends Sizes {
@@ -179,7 +138,7 @@ const pageStatement = prepareEach<PageForm, PageValues, PageRow>(
     const body = sql.ref("listed.body");
     return sql<PageRow>`select string_agg(${body}, ${SEPARATOR}) as bodies, ${dialect.jsonOfAll(dialect.utf8Bytes(body))} as sizes,
       ${dialect.jsonOfAll(sql.ref("listed.key"))} as keys,
-      ${bigint(sql`count(*)`)} as found, ${bigint(sql`count(listed.body)`)} as small, ${sizes(selection, param)},
+      ${bigint(sql`count(*)`)} as found, ${bigint(sql`count(listed.body)`)} as small, ${sizeColumns(selection, param)},
       ${storedFlag(form, param)} as as_stored
       from (${listed}) as listed`.compile(db);
   },
@@ -191,19 +150,6 @@ const pageStatement = prepareEach<PageForm, PageValues, PageRow>(
 function storedFlag({ asStored }: PageForm, param: Placeholders<PageValues>): RawBuilder<number> {
   if (typeof asStored === "boolean") return sql.lit(asStored ? 1 : 0);
   return sql`case when ${asStored.build({ lower: param("testedLower"), upper: param("testedUpper") })} then 1 else 0 end`;
-}
-
-const sizesStatement = prepareEach<Selection, CountValues, Sizes>(
-  (selection) => (db, param) => sql<Sizes>`select ${sizes(selection, param)}`.compile(db),
-  ({ view }) => `${view.counted?.direct}`,
-  { capacity: MAX_FORMS, weight: ROW },
-);
-
-function sizes({ view }: Selection, param: Placeholders<CountValues>) {
-  const sum = (column: string, group: unknown, kind: string) =>
-    sql`(select cast(coalesce(sum(${sql.ref(column)}), 0) as bigint) from resource_count where group_uid = ${group} and kind = ${kind})`;
-  const total = sum(view.counted?.direct ? "direct" : "below", param("group"), param("kind"));
-  return sql`${total} as total, ${sum("below", "/", param("table"))} as "all"`;
 }
 
 /** The selection with placeholders in place of its values. */
@@ -230,7 +176,3 @@ function valuesOf({ selection, isSorted, asStored }: PageForm): PageValues {
 }
 
 const NOT_TESTED: UidRange = { lower: "", upper: "" };
-
-function countValuesOf({ resource, counted, view }: Selection): CountValues {
-  return { group: view.counted?.groups[0] ?? "", kind: counted, table: resource.table };
-}

@@ -23,7 +23,7 @@ import type { SigningKeys } from "../../iam/tokens/signing-keys.ts";
 import { parseTime } from "../../lib/clock.ts";
 import { invalidArgument, notFound, permissionDenied } from "../../lib/errors.ts";
 import { isUid, rootOf } from "../../lib/uid.ts";
-import { readChainEntries } from "../chain/block.ts";
+import { readChainEntries } from "../chain/chain-entries.ts";
 import { lastJws } from "../chain/checkpoint.ts";
 import { type ChainResult, verifyChain } from "../chain/read-chain.ts";
 import type { Link, ProblemKind } from "../chain/verify.ts";

@@ -4,7 +4,8 @@ import type { Dialect } from "../../db/dialect.ts";
 import { PAGE } from "../../db/lookup.ts";
 import { type Placeholders, prepare } from "../../db/prepared.ts";
 import type { ReadDb } from "../../db/store.ts";
-import { type BlockHead, numbersOf } from "../chain/block.ts";
+import { numbersOf } from "../chain/block.ts";
+import type { BlockHead } from "../chain/chain-entries.ts";
 import type { CandidateRange, ChainPart } from "./bounds.ts";
 
 /** A block of the chain. */

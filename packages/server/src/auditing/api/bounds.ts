@@ -4,7 +4,7 @@ import { ROW } from "../../db/lookup.ts";
 import { type Placeholders, prepareEach } from "../../db/prepared.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { isTime } from "../../lib/clock.ts";
-import { type BlockHead, blockAt } from "../chain/block.ts";
+import { type BlockHead, blockAt } from "../chain/chain-entries.ts";
 import type { PageEnd } from "./page-end.ts";
 
 export interface CandidateRange {

@@ -2,7 +2,9 @@
 import { type EntryHead, parseHead } from "../../audit/audit-entry.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { isAtOrBelow } from "../../lib/uid.ts";
-import { bytesOf, type ChainEntry, countReads, MAX_READ_BYTES, readLocated } from "../chain/block.ts";
+import type { ChainEntry } from "../chain/block.ts";
+import { bytesOf, MAX_READ_BYTES } from "../chain/entry-contents.ts";
+import { countReads, readLocated } from "../chain/located-entries.ts";
 import { keyOf, type Property, prefixesOf, REFUSED, requestTerm, targetTerm, termOf } from "../chain/terms.ts";
 import { type Batch, candidateBatches } from "./candidates.ts";
 import type { PageEnd } from "./page-end.ts";

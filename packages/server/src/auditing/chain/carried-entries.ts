@@ -1,7 +1,7 @@
 /** Reads the entries that an organization takes along to another server. */
 import { parseHead } from "../../audit/audit-entry.ts";
 import type { ReadDb } from "../../db/store.ts";
-import { readChainEntries } from "./block.ts";
+import { readChainEntries } from "./chain-entries.ts";
 import { readNewEntries } from "./new-entries.ts";
 import type { CarriedEntry } from "./returning-entries.ts";
 import { readSealState } from "./seal.ts";

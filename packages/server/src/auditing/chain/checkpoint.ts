@@ -8,7 +8,7 @@ import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
 import { SIGNING_ALGORITHM, type SigningKeys } from "../../iam/tokens/signing-keys.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
-import { hashOfNumber } from "./block.ts";
+import { hashOfNumber } from "./chain-entries.ts";
 
 const CHECKPOINT_TYPE = "holt-audit-checkpoint+jws";
 

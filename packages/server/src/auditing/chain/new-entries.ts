@@ -3,7 +3,7 @@
  * greater numbers. So a number that is missing is looked for until no transaction can have it any more.
  */
 import type { ReadDb } from "../../db/store.ts";
-import { readContents } from "./block.ts";
+import { readContents } from "./entry-contents.ts";
 
 /** A number that is missing among the sealed entries. */
 export interface Gap {

@@ -2,8 +2,10 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { AuditBlockTable } from "../../audit/tables.ts";
 import type { ReadDb } from "../../db/store.ts";
-import { blockAt, type ChainEntry, hashAt, hashOfNumber, isWellFormed, numbersOf, readFirstContents } from "./block.ts";
+import { type ChainEntry, hashAt, isWellFormed, numbersOf } from "./block.ts";
+import { blockAt, hashOfNumber } from "./chain-entries.ts";
 import { type CheckpointVerdict, type FindKey, verifyCheckpoint } from "./checkpoint.ts";
+import { readFirstContents } from "./entry-contents.ts";
 import { hashText } from "./hash.ts";
 import { ChainWalk, type Link, type Problem, problem } from "./verify.ts";
 

@@ -4,7 +4,8 @@
  */
 import type { ReadDb } from "../../db/store.ts";
 import { sha256Hex } from "../../lib/sha256.ts";
-import { type ChainEntry, readChainEntries } from "./block.ts";
+import type { ChainEntry } from "./block.ts";
+import { readChainEntries } from "./chain-entries.ts";
 
 const ENTRIES_PER_READ = 500;
 

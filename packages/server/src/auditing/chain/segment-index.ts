@@ -8,7 +8,8 @@ import { parseHead } from "../../audit/audit-entry.ts";
 import type { AuditSegmentTable } from "../../audit/tables.ts";
 import { lockState, readState, writeState } from "../../db/server-state.ts";
 import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
-import { numbersOf, readContents } from "./block.ts";
+import { numbersOf } from "./block.ts";
+import { readContents } from "./entry-contents.ts";
 import { BUCKETS, MERGED_BUCKETS, mergeBucket, SegmentBuilder } from "./segment-records.ts";
 import { requestTerm } from "./terms.ts";
 

@@ -9,7 +9,8 @@ import { Loop } from "../../jobs/loop.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import { sha256Hex } from "../../lib/sha256.ts";
-import { type Location, readLocated } from "../chain/block.ts";
+import type { Location } from "../chain/block.ts";
+import { readLocated } from "../chain/located-entries.ts";
 import { readSealState } from "../chain/seal.ts";
 import type { Target } from "./targets.ts";
 
