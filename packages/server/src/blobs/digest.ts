@@ -7,6 +7,8 @@ import { hashBytes } from "../lib/hash-bytes.ts";
 
 export type DigestAlgorithm = "sha256" | "sha512";
 
+export const DIGEST_ALGORITHMS: readonly DigestAlgorithm[] = ["sha256", "sha512"];
+
 export interface Digest {
   readonly algorithm: DigestAlgorithm;
   /** Lower-case hexadecimal: 64 digits for sha256, 128 for sha512. */

@@ -13,13 +13,14 @@ import type { Readable, Writable } from "node:stream";
 import { promisify } from "node:util";
 import type { Log } from "../lib/log.ts";
 import { BUFFER_SIZE } from "./buffers.ts";
-import { type Digest, type DigestAlgorithm, parseDigest } from "./digest.ts";
+import { DIGEST_ALGORITHMS, type Digest, type DigestAlgorithm, parseDigest } from "./digest.ts";
 import { appendStream } from "./file-stream.ts";
 import { ReaderLeft, sendFile } from "./send-file.ts";
 import { createStagedFiles, type StagedFiles } from "./staged-files.ts";
 import { codeOf, errorFromStorage } from "./storage-error.ts";
 import { type BlobStore, type ByteRange, DigestMismatch, type ListedBlob, NoSuchBlob, NoSuchUpload, RangeMismatch } from "./store.ts";
 import { syncFolder } from "./sync-folder.ts";
+import { assertUploadName, BusyUploads, isUploadName, UploadHashes, type UploadProgress } from "./uploads.ts";
 
 export interface FilesystemBlobsOptions {
   /** The folder that contains `blobs` and `uploads`. */
@@ -32,27 +33,16 @@ export function createFilesystemBlobs(options: FilesystemBlobsOptions): BlobStor
   return new FilesystemBlobs(options);
 }
 
-const ALGORITHMS: readonly DigestAlgorithm[] = ["sha256", "sha512"];
-const UPLOAD_NAME = /^[a-z0-9-]{1,128}$/;
-/** Maximum number of cached hashes. Uploads without a cached hash are read again at their commit. */
-const MAX_HASHES = 4096;
 /** Approximate number of digests per batch of `list`. */
 const LIST_BATCH_SIZE = 200;
-
-/** SHA-256 of the first `size` bytes of an upload. */
-interface RunningHash {
-  readonly size: number;
-  readonly hash: Hash;
-}
 
 class FilesystemBlobs implements BlobStore {
   readonly staged: StagedFiles;
   readonly #blobs: string;
   readonly #uploads: string;
   readonly #log: Log;
-  /** Progress of the uploads that an append or a commit is using. */
-  readonly #busy = new Map<string, { size: number }>();
-  readonly #hashes = new Map<string, RunningHash>();
+  readonly #busy = new BusyUploads();
+  readonly #hashes = new UploadHashes();
   /** Uploads that are committed but not aborted yet. */
   readonly #committed = new Set<string>();
 
@@ -61,7 +51,7 @@ class FilesystemBlobs implements BlobStore {
     this.#uploads = join(dataDir, "uploads");
     this.#log = log;
     try {
-      for (const folder of [this.#uploads, ...ALGORITHMS.map((algorithm) => join(this.#blobs, algorithm))])
+      for (const folder of [this.#uploads, ...DIGEST_ALGORITHMS.map((algorithm) => join(this.#blobs, algorithm))])
         mkdirSync(folder, { recursive: true, mode: 0o700 });
     } catch (error) {
       throw new Error(`cannot create a folder for blobs in ${dataDir}: ${(error as Error).message}`, { cause: error });
@@ -71,7 +61,7 @@ class FilesystemBlobs implements BlobStore {
 
   async append(upload: string, bytes: Readable, offset: number): Promise<number> {
     try {
-      return await this.#exclusively(upload, async (progress) => {
+      return await this.#busy.use(upload, async (progress) => {
         await using file = await this.#openForAppending(upload, offset);
         const { size } = await file.stat();
         progress.size = size;
@@ -91,9 +81,10 @@ class FilesystemBlobs implements BlobStore {
     });
   }
 
-  async #appendTo(file: FileHandle, upload: string, bytes: Readable, progress: { size: number }): Promise<number> {
+  async #appendTo(file: FileHandle, upload: string, bytes: Readable, progress: UploadProgress): Promise<number> {
+    if (this.#committed.has(upload)) throw new NoSuchUpload(upload);
     const offset = progress.size;
-    const known = this.#takeHash(upload, offset);
+    const known = this.#hashes.take(upload, offset);
     try {
       const onWritten = (length: number) => {
         progress.size += length;
@@ -105,20 +96,20 @@ class FilesystemBlobs implements BlobStore {
       );
       throw error;
     }
-    if (known !== undefined) this.#keepHash(upload, { size: progress.size, hash: known });
+    if (known !== undefined) this.#hashes.keep(upload, progress.size, known);
     return progress.size;
   }
 
   async sizeOfUpload(upload: string): Promise<number | undefined> {
-    if (!UPLOAD_NAME.test(upload)) return undefined;
-    return this.#busy.get(upload)?.size ?? (await statOrNothing(this.#uploadPath(upload)))?.size;
+    if (!isUploadName(upload)) return undefined;
+    return this.#busy.sizeOf(upload) ?? (await statOrNothing(this.#uploadPath(upload)))?.size;
   }
 
   async commit(upload: string, digest: string): Promise<{ size: number }> {
     const wanted = parseDigest(digest);
     if (wanted === undefined) throw new DigestMismatch(`${digest} is not a digest`);
     try {
-      return await this.#exclusively(upload, async () => {
+      return await this.#busy.use(upload, async () => {
         const size = await this.#verify(upload, wanted);
         this.#committed.add(upload);
         await this.#link(this.#uploadPath(upload), this.#blobPath(wanted), size);
@@ -136,8 +127,8 @@ class FilesystemBlobs implements BlobStore {
       throw codeOf(error) === "ENOENT" ? new NoSuchUpload(upload) : error;
     });
     const { size } = await file.stat();
-    const known = wanted.algorithm === "sha256" ? this.#hashes.get(upload) : undefined;
-    const hash = known?.size === size ? known.hash.copy() : await hashOf(file, size, wanted.algorithm);
+    const known = wanted.algorithm === "sha256" ? this.#hashes.copyOf(upload, size) : undefined;
+    const hash = known ?? (await hashOf(file, size, wanted.algorithm));
     const actual = hash.digest("hex");
     if (actual !== wanted.hex) throw new DigestMismatch(`the bytes have the digest ${wanted.algorithm}:${actual}`);
     await file.sync();
@@ -174,7 +165,7 @@ class FilesystemBlobs implements BlobStore {
   }
 
   async abort(upload: string): Promise<void> {
-    if (!UPLOAD_NAME.test(upload)) return;
+    if (!isUploadName(upload)) return;
     this.#hashes.delete(upload);
     this.#committed.delete(upload);
     await rm(this.#uploadPath(upload), { force: true });
@@ -182,7 +173,7 @@ class FilesystemBlobs implements BlobStore {
 
   async *staleUploads(before: Date): AsyncIterable<string> {
     for await (const { name } of await opendir(this.#uploads)) {
-      if (!UPLOAD_NAME.test(name) || this.#busy.has(name)) continue;
+      if (!isUploadName(name) || this.#busy.has(name)) continue;
       const found = await statOrNothing(join(this.#uploads, name));
       if (found !== undefined && found.mtime < before) yield name;
     }
@@ -246,7 +237,7 @@ class FilesystemBlobs implements BlobStore {
 
   async *list(after = ""): AsyncIterable<readonly ListedBlob[]> {
     const batch: ListedBlob[] = [];
-    for (const algorithm of ALGORITHMS) {
+    for (const algorithm of DIGEST_ALGORITHMS) {
       const folders = (await readdir(join(this.#blobs, algorithm))).filter((name) => /^[0-9a-f]{2}$/.test(name)).sort();
       for (const folder of folders) {
         if (`${algorithm}:${folder}g` <= after) continue;
@@ -261,38 +252,8 @@ class FilesystemBlobs implements BlobStore {
 
   async [Symbol.asyncDispose](): Promise<void> {}
 
-  /**
-   * Rejects concurrent use of an upload: a client's mistake, or a retry before the server noticed the lost connection.
-   */
-  async #exclusively<T>(upload: string, work: (progress: { size: number }) => Promise<T>): Promise<T> {
-    const other = this.#busy.get(upload);
-    if (other !== undefined) throw new RangeMismatch(other.size);
-    const progress = { size: 0 };
-    this.#busy.set(upload, progress);
-    try {
-      return await work(progress);
-    } finally {
-      this.#busy.delete(upload);
-    }
-  }
-
-  /** Removes the hash from the cache, so that a failed append does not leave a hash of too many bytes. */
-  #takeHash(upload: string, offset: number): Hash | undefined {
-    if (this.#committed.has(upload)) throw new NoSuchUpload(upload);
-    const known = this.#hashes.get(upload);
-    this.#hashes.delete(upload);
-    if (offset === 0) return createHash("sha256");
-    return known?.size === offset ? known.hash : undefined;
-  }
-
-  #keepHash(upload: string, known: RunningHash): void {
-    const oldest = this.#hashes.keys().next();
-    if (this.#hashes.size >= MAX_HASHES && !oldest.done) this.#hashes.delete(oldest.value);
-    this.#hashes.set(upload, known);
-  }
-
   #uploadPath(upload: string): string {
-    if (!UPLOAD_NAME.test(upload)) throw new NoSuchUpload(upload);
+    assertUploadName(upload);
     return join(this.#uploads, upload);
   }
 

@@ -72,7 +72,7 @@ export class S3Append {
     const { row, holder } = await holdForAppend(place.store, upload, offset);
     const append = new S3Append(place, upload, false);
     append.holder = holder;
-    append.#hash = offset === 0 ? createHash("sha256") : known;
+    append.#hash = known;
     append.#stored = row.size - row.tail_size;
     append.#hashed = row.size;
     append.#recorded = row.size;

@@ -5,7 +5,6 @@
  * Written objects never change: a blob is copied to its key from an object whose digest was checked. S3 is strongly
  * consistent, so other servers see it at once.
  */
-import type { Hash } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -16,7 +15,7 @@ import { pipeline } from "node:stream/promises";
 import type { Store } from "../../db/store.ts";
 import type { Log } from "../../lib/log.ts";
 import type { BlobHome } from "../blob-home.ts";
-import { type Digest, type DigestAlgorithm, parseDigest } from "../digest.ts";
+import { DIGEST_ALGORITHMS, type Digest, parseDigest } from "../digest.ts";
 import { ReaderLeft } from "../send-file.ts";
 import { sendStream } from "../send-stream.ts";
 import type { StagedFiles } from "../staged-files.ts";
@@ -28,9 +27,9 @@ import {
   type ListedBlob,
   NoSuchBlob,
   NoSuchUpload,
-  RangeMismatch,
   type UploadUse,
 } from "../store.ts";
+import { assertUploadName, BusyUploads, isUploadName, UploadHashes } from "../uploads.ts";
 import { readObject } from "./read-object.ts";
 import { S3Append, type UploadPlace } from "./s3-append.ts";
 import { S3Bucket, type S3BucketOptions } from "./s3-bucket.ts";
@@ -49,10 +48,6 @@ export function createS3Blobs(options: S3BlobsOptions): S3Blobs {
   return new S3Blobs(options);
 }
 
-const ALGORITHMS: readonly DigestAlgorithm[] = ["sha256", "sha512"];
-const UPLOAD_NAME = /^[a-z0-9-]{1,128}$/;
-/** Maximum number of cached hashes. An upload that continues without one is read again at its commit. */
-const MAX_HASHES = 4096;
 /** A copy within the bucket takes far less. */
 const MAX_COPY_MS = 3_600_000;
 /** A client begins its download at once, but may wait for others first. */
@@ -64,11 +59,11 @@ export class S3Blobs implements BlobStore {
   readonly #place: UploadPlace;
   readonly #log: Log;
   readonly #redirects: boolean;
-  /** Uploads that an append or a commit of this server is using. */
-  readonly #busy = new Map<string, { size: number }>();
+  /** The database rejects concurrent use of an upload by several servers. */
+  readonly #busy = new BusyUploads();
   /** Uploads that only this server continues, until they are aborted. */
   readonly #whole = new Map<string, S3Append>();
-  readonly #hashes = new Map<string, { readonly size: number; readonly hash: Hash }>();
+  readonly #hashes = new UploadHashes();
   /** Uploads that this server has committed, so that it knows their objects. */
   readonly #committed = new Set<string>();
 
@@ -81,9 +76,12 @@ export class S3Blobs implements BlobStore {
   }
 
   append(upload: string, bytes: Readable, offset: number, use: UploadUse = "resumable"): Promise<number> {
-    return this.#exclusively(upload, async (progress) => {
-      assertName(upload);
-      const append = use === "whole" && offset === 0 ? S3Append.whole(this.#place, upload) : await this.#resume(upload, offset);
+    return this.#busy.use(upload, async (progress) => {
+      assertUploadName(upload);
+      const append =
+        use === "whole" && offset === 0
+          ? S3Append.whole(this.#place, upload)
+          : await S3Append.resume(this.#place, upload, offset, this.#hashes.take(upload, offset));
       progress.size = offset;
       if (use === "whole") this.#whole.set(upload, append);
       try {
@@ -92,28 +90,22 @@ export class S3Blobs implements BlobStore {
         if (append.holder !== undefined) await letGo(this.#place.store, upload, append.holder).catch(() => {});
         throw error;
       }
-      if (use === "resumable" && append.hash !== undefined) this.#keepHash(upload, append.size, append.hash);
+      if (use === "resumable" && append.hash !== undefined) this.#hashes.keep(upload, append.size, append.hash);
       return append.size;
     });
   }
 
-  async #resume(upload: string, offset: number): Promise<S3Append> {
-    const known = this.#hashes.get(upload);
-    this.#hashes.delete(upload);
-    return await S3Append.resume(this.#place, upload, offset, known?.size === offset ? known.hash : undefined);
-  }
-
   async sizeOfUpload(upload: string): Promise<number | undefined> {
-    if (!UPLOAD_NAME.test(upload)) return undefined;
+    if (!isUploadName(upload)) return undefined;
     return this.#whole.get(upload)?.size ?? (await findUpload(this.#place.store.reader, upload))?.size;
   }
 
   async commit(upload: string, digest: string): Promise<{ size: number }> {
     const wanted = parseDigest(digest);
     if (wanted === undefined) throw new DigestMismatch(`${digest} is not a digest`);
-    assertName(upload);
+    assertUploadName(upload);
     try {
-      return await this.#exclusively(upload, async () => {
+      return await this.#busy.use(upload, async () => {
         const whole = this.#whole.get(upload);
         if (whole !== undefined && whole.holder === undefined) return await commitSmall(this.#place, whole, wanted);
         const held = await this.#hold(upload, whole);
@@ -141,7 +133,7 @@ export class S3Blobs implements BlobStore {
   async abort(upload: string): Promise<void> {
     const copied = copiedDigest(upload);
     if (copied !== undefined) return await this.bucket.abortAll(blobKey(copied), { before: new Date(Date.now() - MAX_COPY_MS) });
-    if (!UPLOAD_NAME.test(upload)) return;
+    if (!isUploadName(upload)) return;
     const whole = this.#whole.get(upload);
     const isKnown = this.#committed.has(upload);
     this.#hashes.delete(upload);
@@ -160,7 +152,7 @@ export class S3Blobs implements BlobStore {
     for await (const objects of this.bucket.list("uploads/")) {
       for (const { key, time } of objects) {
         const upload = key.split("/")[1] ?? "";
-        if (time >= before || stale.has(upload) || this.#busy.has(upload) || !UPLOAD_NAME.test(upload)) continue;
+        if (time >= before || stale.has(upload) || this.#busy.has(upload) || !isUploadName(upload)) continue;
         stale.add(upload);
         if ((await findUpload(this.#place.store.reader, upload)) === undefined) yield upload;
       }
@@ -219,7 +211,7 @@ export class S3Blobs implements BlobStore {
   }
 
   async *list(after = ""): AsyncIterable<readonly ListedBlob[]> {
-    for (const algorithm of ALGORITHMS) {
+    for (const algorithm of DIGEST_ALGORITHMS) {
       const folder = `blobs/${algorithm}/`;
       if (`${algorithm}:g` <= after) continue;
       const start = after.startsWith(`${algorithm}:`) ? `${folder}${after.slice(algorithm.length + 1)}` : "";
@@ -245,25 +237,6 @@ export class S3Blobs implements BlobStore {
   async [Symbol.asyncDispose](): Promise<void> {
     this.bucket[Symbol.dispose]();
   }
-
-  /** Rejects concurrent use of an upload by this server. The database rejects that of others. */
-  async #exclusively<T>(upload: string, work: (progress: { size: number }) => Promise<T>): Promise<T> {
-    const other = this.#busy.get(upload);
-    if (other !== undefined) throw new RangeMismatch(other.size);
-    const progress = { size: 0 };
-    this.#busy.set(upload, progress);
-    try {
-      return await work(progress);
-    } finally {
-      this.#busy.delete(upload);
-    }
-  }
-
-  #keepHash(upload: string, size: number, hash: Hash): void {
-    const oldest = this.#hashes.keys().next();
-    if (this.#hashes.size >= MAX_HASHES && !oldest.done) this.#hashes.delete(oldest.value);
-    this.#hashes.set(upload, { size, hash });
-  }
 }
 
 /** The digest in the name that `staleUploads` gives to an unfinished copy. */
@@ -287,7 +260,7 @@ export function bucketHome(bucket: S3Bucket): BlobHome {
     name: bucket.name,
     readId,
     async hasBlobs() {
-      for (const algorithm of ALGORITHMS)
+      for (const algorithm of DIGEST_ALGORITHMS)
         for await (const objects of bucket.list(`blobs/${algorithm}/`)) if (objects.length > 0) return true;
       return false;
     },
@@ -303,8 +276,4 @@ export function bucketHome(bucket: S3Bucket): BlobHome {
 function unusable({ name }: S3Bucket, error: unknown): Error {
   const { message } = (error as Error).cause instanceof Error ? ((error as Error).cause as Error) : (error as Error);
   return new Error(`cannot use ${name} for images: ${message}`, { cause: error });
-}
-
-function assertName(upload: string): void {
-  if (!UPLOAD_NAME.test(upload)) throw new NoSuchUpload(upload);
 }
