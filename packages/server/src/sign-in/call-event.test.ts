@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PersonAccount } from "../iam/identities/person-account.ts";
 import { newUid } from "../lib/uid.ts";
-import { claimsAt } from "./registered-event.ts";
+import { claimsAt } from "./call-event.ts";
 
 test("an organization sees the claims of a person who may join, and the email address only from its own provider", () => {
   const [own, other] = [newUid(""), newUid("")];

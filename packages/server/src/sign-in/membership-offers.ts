@@ -1,6 +1,5 @@
 /** Offers a person who has signed in to join the organizations that have bound the person. */
-import { create, getOption } from "@bufbuild/protobuf";
-import { events, http } from "@holt/api";
+import { create } from "@bufbuild/protobuf";
 import {
   AcceptMembershipRequestSchema,
   MembershipSchema,
@@ -13,8 +12,8 @@ import type { PersonAccount } from "../iam/identities/person-account.ts";
 import { join } from "../iam/joining/membership.ts";
 import { findPendingOrganizations } from "../iam/joining/pending-organizations.ts";
 import { timestampFromDate } from "../lib/clock.ts";
-import { appendEvent, type EventNames } from "../outbox/outbox.ts";
-import { claimsAt } from "./registered-event.ts";
+import type { EventNames } from "../outbox/outbox.ts";
+import { appendCallEvent } from "./call-event.ts";
 
 /** Anyone can bind a person, so a page names only some. */
 const MAX_OFFERS = 10;
@@ -51,20 +50,15 @@ export function acceptOffer(account: PersonAccount, uid: string, now: Date, { st
     const offer = (await findOffers(db, account)).find((each) => each.uid === uid);
     if (offer === undefined || !(await join(db, { identityUid, groupUid: uid, now }))) return false;
     await grants.recordChange(db, [identityUid]);
-    const method = MembershipsService.method.acceptMembership;
     const membership = { uid, identityUid, name: offer.name, state: State.JOINED, updateTime: timestampFromDate(now) };
-    const event = {
-      method,
-      type: getOption(method, events).type,
-      audience: "customer" as const,
-      path: getOption(method, http).pattern.value as string,
-      alias: undefined,
+    const call = {
+      method: MembershipsService.method.acceptMembership,
       request: create(AcceptMembershipRequestSchema, { uid }),
       response: create(MembershipSchema, membership),
-      actor: { subject: identityUid, claimsAt: (group: string) => claimsAt(account, group) },
+      account,
       now,
     };
-    await appendEvent(db, event, names);
+    await appendCallEvent(db, call, names);
     return true;
   });
 }
