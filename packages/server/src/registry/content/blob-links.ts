@@ -7,6 +7,7 @@ import { ConstraintError } from "../../db/transaction.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { OciError } from "../oci-error.ts";
 import { type PushRepo, repoUidOf } from "./create-repo.ts";
+import { needsNewGrace } from "./grace-period.ts";
 
 export interface BlobLinks {
   /** Links a blob of another repo; undefined if that repo does not have it, or its bytes are lost. @throws OciError NAME_UNKNOWN */
@@ -57,7 +58,7 @@ export function createBlobLinks({ store, blobs, clock, graceMs, references = [] 
         .executeTakeFirst();
       if (row === undefined) return undefined;
       const now = clock.now();
-      if (!keep || row.touch_time > new Date(now.getTime() - graceMs / 2).toISOString()) return { size: row.size };
+      if (!keep || !needsNewGrace(row.touch_time, now, graceMs)) return { size: row.size };
       const touched = await store.transaction((db) =>
         db
           .updateTable("repo_blob")

@@ -2,6 +2,7 @@
 import type { Store } from "../../db/store.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { StoredManifest } from "./find-manifest.ts";
+import { needsNewGrace } from "./grace-period.ts";
 import { lockRepo } from "./lock-repo.ts";
 import { touchManifests } from "./tags.ts";
 
@@ -18,7 +19,7 @@ export interface ManifestKeeperOptions {
 export function createManifestKeeper({ store, clock, graceMs }: ManifestKeeperOptions): KeepManifest {
   return async (repoUid, { digest, touchTime }) => {
     const now = clock.now();
-    if (touchTime > new Date(now.getTime() - graceMs / 2).toISOString()) return true;
+    if (!needsNewGrace(touchTime, now, graceMs)) return true;
     return store.transaction(async (db) => {
       // Collection takes the same lock before it checks what is garbage.
       await lockRepo(db, repoUid);
