@@ -98,7 +98,7 @@ function detailsOf(details: unknown, oauthError: unknown) {
   });
 }
 
-/** What is not a detail of this type is left out. */
+/** Leaves out a detail that its type cannot read. */
 function readDetail(desc: DescMessage, value: JsonObject) {
   try {
     return [{ desc, value: fromJson(desc, value, { ignoreUnknownFields: true }) as never }];

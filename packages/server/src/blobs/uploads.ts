@@ -1,4 +1,4 @@
-/** What a store of blobs keeps in memory about the uploads that this process works on. */
+/** Memory of a store of blobs about uploads: those in use by this process, and the hashes of their bytes. */
 import { createHash, type Hash } from "node:crypto";
 import { NoSuchUpload, RangeMismatch } from "./store.ts";
 

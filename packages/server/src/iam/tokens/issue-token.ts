@@ -21,7 +21,7 @@ export interface IssueParts {
   readonly defaultAudience: string;
 }
 
-/** What the token is issued for, as the request and its session say. */
+/** The facts of the request and its session that decide about the token. */
 export interface TokenWish {
   readonly audience: readonly string[];
   readonly narrowing: Narrowing;

@@ -3,7 +3,7 @@ import { isCleanText } from "../../lib/clean-text.ts";
 import { audiencesOf, type Claims, claimOf, invalidToken, normalizeIssuer, type ParsedJwt, parseJwt, stringClaim } from "./jwt.ts";
 import { claimsFromPrincipal } from "./subject.ts";
 
-/** What to try: a token, or the claims of a token that does not exist yet. */
+/** A token, or the claims of a token that does not exist yet. */
 export type TrialInput = { readonly token: string } | { readonly claims: Claims };
 
 export interface TriedToken {
