@@ -56,7 +56,7 @@ async function serveSupervised({ number, reportReady }: Supervised, config: Conf
 
 /**
  * A start leaves 15 MB of garbage, which V8 would keep for later. Giving it back takes a tenth of a second of CPU time, so
- * it waits until the server is ready. Only the built program gives Node the flag that allows it.
+ * it waits until the server is ready. Only Node's option `--expose-gc` allows it.
  */
 function releaseStartMemory(): void {
   setTimeout(() => void globalThis.gc?.({ type: "major", flavor: "last-resort" }), RELEASE_AFTER_MS).unref();

@@ -1,6 +1,6 @@
 /** Serves gRPC-Web, Connect, and the parts of gRPC that are not served natively, by the Connect library, over HTTP/1.1 and HTTP/2. */
 import type { IncomingHttpHeaders } from "node:http";
-import type { DescService, Message } from "@bufbuild/protobuf";
+import type { DescMethodUnary, Message } from "@bufbuild/protobuf";
 import {
   ConnectError,
   type ConnectRouter,
@@ -10,7 +10,7 @@ import {
   createContextKey,
   createContextValues,
   type HandlerContext,
-  type ServiceImpl,
+  type MethodImpl,
 } from "@connectrpc/connect";
 import type { UniversalHandler, UniversalServerRequest, UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { compressionGzip, universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
@@ -41,22 +41,28 @@ interface Origin {
 }
 const originKey = createContextKey<Origin | undefined>(undefined);
 
-/** Connect's handlers by canonical path. */
+/** The handler of a canonical path, if there is one. */
+export type ConnectHandlers = (path: string) => ConnectHandler | undefined;
+
+/** Makes the handler of an operation when it is first called: most never are, and all of them take 4 MB. */
 export function createConnectHandlers(
-  operations: readonly Operation[],
+  operations: ReadonlyMap<string, Operation>,
   options: UnaryOptions,
   others: ConnectRoutes,
-): Map<string, ConnectHandler> {
+): ConnectHandlers {
   const router = createConnectRouter(ROUTER_OPTIONS);
-  for (const [service, members] of Map.groupBy(operations, (operation) => operation.method.parent)) {
-    router.service(service, implementation(members, options));
-  }
-  const otherRouter = createConnectRouter(ROUTER_OPTIONS);
-  others(otherRouter);
-  return new Map<string, ConnectHandler>([
-    ...router.handlers.map((handler) => [handler.requestPath, readOnDemand(handler, options)] as const),
-    ...otherRouter.handlers.map((handler) => [handler.requestPath, checkMessages(handler)] as const),
-  ]);
+  others(router);
+  const handlers = new Map<string, ConnectHandler>(router.handlers.map((handler) => [handler.requestPath, checkMessages(handler)]));
+  return (path) => {
+    const operation = handlers.has(path) ? undefined : operations.get(path);
+    if (operation !== undefined) handlers.set(path, handlerOf(operation, options));
+    return handlers.get(path);
+  };
+}
+
+function handlerOf(operation: Operation, options: UnaryOptions): ConnectHandler {
+  const router = createConnectRouter(ROUTER_OPTIONS).rpc(operation.method, implementation(operation, options));
+  return readOnDemand(router.handlers[0] as UniversalHandler, options);
 }
 
 const MAX_MESSAGE_BYTES = 4_096;
@@ -83,21 +89,17 @@ function checkMessages(handler: UniversalHandler): ConnectHandler {
   return (universal) => handler(withCheckedBody(universal, handler.method.input, MAX_MESSAGE_BYTES));
 }
 
-function implementation(operations: readonly Operation[], options: UnaryOptions): Partial<ServiceImpl<DescService>> {
-  const methods = operations.map((operation) => [
-    operation.method.localName,
-    async (_empty: never, context: HandlerContext) => {
-      try {
-        return await untilAborted(answerCall(operation, context, options), context.signal);
-      } catch (error) {
-        // Connect itself reports deadline and cancellation, as the reason of the context's signal.
-        if (error instanceof ConnectError) throw error;
-        const { alias } = context.values.get(originKey) as Origin;
-        throw connectError(grpcStatus(error, errorContextOf(operation, alias, options.profile), options.log));
-      }
-    },
-  ]);
-  return Object.fromEntries(methods);
+function implementation(operation: Operation, options: UnaryOptions): MethodImpl<DescMethodUnary> {
+  return async (_empty, context) => {
+    try {
+      return await untilAborted(answerCall(operation, context, options), context.signal);
+    } catch (error) {
+      // Connect itself reports deadline and cancellation, as the reason of the context's signal.
+      if (error instanceof ConnectError) throw error;
+      const { alias } = context.values.get(originKey) as Origin;
+      throw connectError(grpcStatus(error, errorContextOf(operation, alias, options.profile), options.log));
+    }
+  };
 }
 
 async function answerCall(operation: Operation, context: HandlerContext, { run, memory }: UnaryOptions): Promise<Message> {

@@ -35,8 +35,9 @@ export function createGrpcHandler(options: GrpcOptions): GrpcHandler {
   const { operations, services, profile, health, log } = options;
   const names = serviceNames(services, profile);
   const paths = compileCanonicalPaths(names);
-  const unary = compileUnaryRoutes(operations, paths);
-  const handlers = createConnectHandlers(operations, options, (router) => {
+  const byPath = new Map(operations.map((operation) => [`/${operation.name}`, operation]));
+  const unary = compileUnaryRoutes(byPath, paths);
+  const handlerOf = createConnectHandlers(byPath, options, (router) => {
     healthRoutes(router, health, new Set(names.map(({ name }) => name)));
     reflectionRoutes(router, names);
   });
@@ -44,7 +45,7 @@ export function createGrpcHandler(options: GrpcOptions): GrpcHandler {
   /** @returns whether there is a call of this path */
   function serveCall(requested: string, request: HttpRequest, response: HttpResponse): boolean {
     const { path, alias } = paths.get(requested) ?? { path: requested, alias: undefined };
-    const handler = handlers.get(path);
+    const handler = handlerOf(path);
     if (handler === undefined) return false;
     void serveByConnect(handler, { request, response, alias }, log);
     return true;
@@ -70,8 +71,10 @@ export function createGrpcHandler(options: GrpcOptions): GrpcHandler {
   };
 }
 
-function compileUnaryRoutes(operations: readonly Operation[], paths: ReturnType<typeof compileCanonicalPaths>): Map<string, UnaryRoute> {
-  const byPath = new Map(operations.map((operation) => [`/${operation.name}`, operation]));
+function compileUnaryRoutes(
+  byPath: ReadonlyMap<string, Operation>,
+  paths: ReturnType<typeof compileCanonicalPaths>,
+): Map<string, UnaryRoute> {
   const routes = new Map<string, UnaryRoute>();
   for (const [requested, { path, alias }] of paths) {
     const operation = byPath.get(path);
