@@ -11,9 +11,9 @@ import {
 import type { Socket } from "node:net";
 import { Answer, type AnswerCarrier } from "./answer.ts";
 import { limitTime } from "./body-time.ts";
+import type { ConnectionServer, ServerParts } from "./connection-server.ts";
 import { namesOneHost } from "./host-header.ts";
 import { COMMON_HEADERS, type HttpRequest, type RequestHandler, setCommonHeaders } from "./http-exchange.ts";
-import type { ConnectionServer, ServerParts } from "./http1-server.ts";
 import { MeteredHttp2Response } from "./metered-response.ts";
 import type { Peer } from "./peers.ts";
 import type { TransportLimits } from "./transport-limits.ts";

@@ -5,8 +5,9 @@ import { createServer as createTlsServer, type Server as TlsServer } from "node:
 import type { Log } from "../lib/log.ts";
 import { Answers } from "./answer.ts";
 import { type CertificateFiles, readCertificate, watchCertificate } from "./certificate.ts";
+import type { ConnectionServer } from "./connection-server.ts";
 import { type RequestHandler, send } from "./http-exchange.ts";
-import { type ConnectionServer, createHttp1Server } from "./http1-server.ts";
+import { createHttp1Server } from "./http1-server.ts";
 import { createHttp2Server, type StreamHandler } from "./http2-server.ts";
 import { peekProtocol } from "./peek-protocol.ts";
 import { Peers, type PeersOptions } from "./peers.ts";

@@ -1,0 +1,97 @@
+/** Keeps the open connections of the HTTP/1.1 server, and closes them when the server stops. */
+import type { Socket } from "node:net";
+import { closeInStages } from "./close-in-stages.ts";
+import type { MeteredHttp1Response } from "./metered-response.ts";
+import type { Peer, Peers } from "./peers.ts";
+
+/** When a server stops, requests that are on their way on idle connections have this time to arrive. They would be reset otherwise. */
+const LINGER_MS = 1_000;
+
+interface Connection {
+  readonly peer: Peer;
+  /** Responses that are not complete, oldest first. */
+  readonly running: MeteredHttp1Response[];
+}
+
+export class Http1Connections {
+  readonly #peers: Peers;
+  readonly #connections = new Map<Socket, Connection>();
+  #isStopping = false;
+  /** Whether a connection without a running request may be closed. */
+  #isLingerOver = false;
+  #drained: (() => void) | undefined;
+
+  constructor(peers: Peers) {
+    this.#peers = peers;
+  }
+
+  /** @returns false for a connection that came too late: the server has stopped, and the connection is closed */
+  open(socket: Socket): boolean {
+    if (this.#isLingerOver) {
+      socket.destroy();
+      return false;
+    }
+    this.#connections.set(socket, this.#connectionOf(socket));
+    // Node calls this after the last response.
+    socket.destroySoon = () => closeInStages(socket);
+    socket.once("close", () => {
+      this.#connections.delete(socket);
+      if (this.#connections.size === 0) this.#drained?.();
+    });
+    return true;
+  }
+
+  /** Counts the response as running, until `end`. @returns the peer that sent its request */
+  begin(response: MeteredHttp1Response): Peer {
+    const { peer, running } = this.#connectionOf(response.req.socket);
+    running.push(response);
+    if (this.#isStopping) response.shouldKeepAlive = false;
+    return peer;
+  }
+
+  /** The response is complete, or its connection is closed. */
+  end(response: MeteredHttp1Response): void {
+    const { socket } = response.req;
+    // Undefined if the connection was closed first.
+    const running = this.#connections.get(socket)?.running;
+    running?.splice(running.indexOf(response), 1);
+    if (this.#drained !== undefined) socket.destroySoon();
+  }
+
+  /** The responses of the connection that are not complete, oldest first. */
+  running(socket: Socket): readonly MeteredHttp1Response[] {
+    return this.#connections.get(socket)?.running ?? [];
+  }
+
+  /** Closes each connection after its running requests. */
+  announceStop(): void {
+    this.#isStopping = true;
+    for (const { running } of this.#connections.values()) for (const response of running) response.shouldKeepAlive = false;
+  }
+
+  /**
+   * Resolves when the last connection is closed.
+   * @param onIdleClosed called when the idle connections are closed
+   */
+  drain(onIdleClosed: () => void): Promise<void> {
+    const closed = new Promise<void>((resolve) => {
+      this.#drained = resolve;
+    });
+    this.announceStop();
+    if (this.#connections.size === 0) this.#drained?.();
+    setTimeout(() => {
+      this.#closeIdle();
+      onIdleClosed();
+    }, LINGER_MS).unref();
+    return closed;
+  }
+
+  #connectionOf(socket: Socket): Connection {
+    return this.#connections.get(socket) ?? { peer: this.#peers.open(socket), running: [] };
+  }
+
+  #closeIdle(): void {
+    this.#isLingerOver = true;
+    for (const [socket, { running }] of this.#connections) if (running.length === 0) socket.destroy();
+  }
+}
