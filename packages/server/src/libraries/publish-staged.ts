@@ -1,7 +1,8 @@
 /** Turns staged bytes into a published file, for uploads and imports: reads, publishes, and discards the bytes if either fails. */
 import { HoltError } from "../lib/errors.ts";
 import type { LibraryChange } from "./library-event.ts";
-import { type Publication, type PublishDependencies, type PublishOutcome, publish } from "./publish.ts";
+import type { Publication } from "./publication.ts";
+import { type PublishDependencies, type PublishOutcome, publish } from "./publish.ts";
 import type { Staged } from "./stage.ts";
 
 /**

@@ -2,16 +2,14 @@
  * Deletes published files. The last file of a version takes the version with it, the last version the artifact.
  * Collection removes the bytes later.
  */
-import { ArtifactSchema, type Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
+import type { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import type { Store, WriteDb } from "../db/store.ts";
-import { timestampFromDate } from "../lib/clock.ts";
 import { notFound } from "../lib/errors.ts";
-import { messageFromJson } from "../lib/proto-json.ts";
-import { artifacts, countArtifact } from "./artifacts-resource.ts";
+import { countArtifact } from "./artifacts-resource.ts";
+import { describeRemaining, latestKeyOf } from "./describe-artifact.ts";
 import type { Library } from "./library.ts";
 import { appendDeleted, type ChangedFile, type LibraryChange } from "./library-event.ts";
-import { dropName, recountName } from "./name-index.ts";
-import { latestKeyOf } from "./publish.ts";
+import { dropName } from "./name-index.ts";
 import { assertMayDisappear, type StoredStatus } from "./python/project-settings.ts";
 
 /** Selects one file, or all files of a version: by exact spelling, or by sort key if the ecosystem treats spellings as equal. */
@@ -37,7 +35,7 @@ export function removeFiles(
     const { uid, name } = artifact;
     const removed = "path" in removal ? await removeFile(db, uid, removal) : await removeVersions(db, uid, removal);
     if (removed.length === 0) throw noSuchFiles(key, removal);
-    await describeRemaining(db, artifact, library.ecosystem, isPreRelease);
+    await describeOrRemove(db, artifact, library.ecosystem, isPreRelease);
     await appendDeleted(db, { ...library, artifactUid: uid, name }, removed, change);
   });
 }
@@ -101,55 +99,24 @@ async function removeVersions(db: WriteDb, uid: string, removal: VersionRemoval)
   return removed;
 }
 
-/** Recomputes how the artifact describes its versions. An artifact without versions is deleted. */
-async function describeRemaining(
+/** Deletes an artifact without versions. */
+async function describeOrRemove(
   db: WriteDb,
-  remaining: LockedArtifact,
+  artifact: LockedArtifact,
   ecosystem: Ecosystem,
   isPreRelease: RemovalOptions["isPreRelease"],
 ): Promise<void> {
-  const { uid, name } = remaining;
-  const versions = await db
+  const rows = await db
     .selectFrom("library_version")
-    .select(["uid", "version", "sort_key", "remediated", "create_time"])
-    .where("artifact_uid", "=", uid)
+    .select(["uid", "version", "sort_key as sortKey", "remediated", "create_time"])
+    .where("artifact_uid", "=", artifact.uid)
     .execute();
-  if (versions.length === 0) {
-    assertMayDisappear(name, remaining);
-    return removeArtifact(db, remaining, ecosystem);
+  if (rows.length > 0) {
+    const versions = rows.map((row) => ({ ...row, latestKey: latestKeyOf({ ...row, isPreRelease: isPreRelease(row.version) }) }));
+    return describeRemaining(db, { ...artifact, ecosystem }, versions);
   }
-  const keyOf = ({ version, sort_key: sortKey }: (typeof versions)[number]) =>
-    latestKeyOf({ sortKey, isPreRelease: isPreRelease(version) });
-  const latest = versions.reduce((best, each) => (keyOf(each) > keyOf(best) ? each : best));
-  const newest = versions.reduce((time, { create_time }) => (create_time > time ? create_time : time), "");
-  const { body, serial } = await db
-    .selectFrom("library_artifact")
-    .select(["body", "serial"])
-    .where("uid", "=", uid)
-    .executeTakeFirstOrThrow();
-  const { description } = await db
-    .selectFrom("library_version")
-    .select("description")
-    .where("uid", "=", latest.uid)
-    .executeTakeFirstOrThrow();
-  const remediated = versions.some((version) => version.remediated === 1) ? 1 : 0;
-  const artifact = messageFromJson(ArtifactSchema, body);
-  artifact.latestVersion = latest.version;
-  artifact.versionCount = versions.length;
-  artifact.description = description;
-  artifact.updateTime = timestampFromDate(new Date(newest));
-  await db
-    .updateTable("library_artifact")
-    .set({
-      body: artifacts.encode(artifact),
-      latest_sort_key: keyOf(latest),
-      remediated,
-      serial: serial + 1,
-      update_time: newest,
-    })
-    .where("uid", "=", uid)
-    .execute();
-  await recountName(db, { uid, name, ecosystem }, { before: remaining.remediated, after: remediated });
+  assertMayDisappear(artifact.name, artifact);
+  return removeArtifact(db, artifact, ecosystem);
 }
 
 async function removeArtifact(db: WriteDb, { uid, name, remediated }: LockedArtifact, ecosystem: Ecosystem): Promise<void> {

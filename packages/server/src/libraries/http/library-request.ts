@@ -15,7 +15,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { EventNames } from "../../outbox/outbox.ts";
 import { type Library, type LibraryCaller, type OpenLibrary, openLibrary } from "../library.ts";
 import type { LibraryChange, LibraryOrigin } from "../library-event.ts";
-import type { ReadingContext } from "../publish.ts";
+import type { ReadingContext } from "../publication.ts";
 import type { Staging } from "../stage.ts";
 import { LibraryRefusal } from "./error.ts";
 

@@ -1,6 +1,6 @@
 /** How an ecosystem recognizes and reads the packages in a tree of files. */
 import type { Digests } from "../find-file.ts";
-import type { Publication, ReadingContext } from "../publish.ts";
+import type { Publication, ReadingContext } from "../publication.ts";
 import type { Staged } from "../stage.ts";
 import type { SourceTree } from "./source-tree.ts";
 

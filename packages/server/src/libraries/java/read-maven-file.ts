@@ -2,7 +2,7 @@
 import { buffer } from "node:stream/consumers";
 import { invalidArgument } from "../../lib/errors.ts";
 import { mavenSortKey } from "../../lib/version-order/maven.ts";
-import type { Publication, ReadingContext } from "../publish.ts";
+import type { Publication, ReadingContext } from "../publication.ts";
 import type { Staged, Staging } from "../stage.ts";
 import { type MavenFile, mavenName, pathInArtifact } from "./maven-path.ts";
 import { isOfPlugin, type MavenFileMetadata, type MavenPlugin } from "./maven-plugins.ts";

@@ -1,6 +1,6 @@
 /** Makes a publication of a wheel or a source distribution. The metadata inside must agree with the file's name. */
 import { invalidArgument } from "../../lib/errors.ts";
-import type { Publication, ReadingContext } from "../publish.ts";
+import type { Publication, ReadingContext } from "../publication.ts";
 import type { Staged } from "../stage.ts";
 import { pythonFileParser } from "./python-file-parser.ts";
 import { normalizeProject, type PythonFileName, parsePythonFileName } from "./python-name.ts";

@@ -14,7 +14,8 @@ import {
   readingContext,
 } from "../../http/library-request.ts";
 import type { Library } from "../../library.ts";
-import type { Publication, PublishOutcome } from "../../publish.ts";
+import type { Publication } from "../../publication.ts";
+import type { PublishOutcome } from "../../publish.ts";
 import { publishStaged, withFileName } from "../../publish-staged.ts";
 import { MAX_FILE, type Staged } from "../../stage.ts";
 import { parseAttestations } from "../attestation.ts";
