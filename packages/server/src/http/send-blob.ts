@@ -14,7 +14,7 @@ export interface BlobExchange {
 
 export interface SentBlob {
   readonly digest: string;
-  /** The size in the database. The file may be longer (`blobs/filesystem.ts`). */
+  /** The size in the database. The file may be longer (`blobs/filesystem-uploads.ts`). */
   readonly size: number;
   /** Without quotes. */
   readonly etag: string;

@@ -1,0 +1,59 @@
+/** Makes uploaded files available under the names of their blobs, durably, also on file systems without hard links. */
+import { copyFile, link, mkdir, open, rename } from "node:fs/promises";
+import { dirname } from "node:path";
+import { statFile } from "./stat-file.ts";
+import { codeOf } from "./storage-error.ts";
+import { syncFolder } from "./sync-folder.ts";
+
+/** Error codes of file systems without hard links, or with too few of them. */
+const NO_LINK_CODES = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK", "EXDEV"]);
+
+/**
+ * Makes a file available under another name, durably, unless a file with that name has at least `size` bytes. The folder of the
+ * name is created.
+ */
+export async function linkFile(source: string, target: string, size: number): Promise<void> {
+  const folder = dirname(target);
+  for (;;) {
+    try {
+      await link(source, target);
+      break;
+    } catch (error) {
+      const code = codeOf(error);
+      if (code === "ENOENT") {
+        // The folder must be durable before its files can be.
+        await makeFolder(folder);
+        await syncFolder(dirname(folder));
+      } else if (code === "EEXIST") {
+        const present = (await statFile(target))?.size;
+        if (present !== undefined && present >= size) break;
+        // Holt never leaves a partial file, so the disk or another program truncated it.
+        if (present !== undefined) return await replaceByCopy(source, target);
+      } else if (NO_LINK_CODES.has(code)) {
+        return await replaceByCopy(source, target);
+      } else {
+        throw error;
+      }
+    }
+  }
+  // Also for an existing blob: the server that linked it may not have synced the folder yet.
+  await syncFolder(folder);
+}
+
+async function makeFolder(path: string): Promise<void> {
+  await mkdir(path, { mode: 0o700 }).catch((error: unknown) => {
+    if (codeOf(error) !== "EEXIST") throw error;
+  });
+}
+
+async function replaceByCopy(source: string, target: string): Promise<void> {
+  // If the server stops in between, staleUploads finds the copy by this name.
+  const copy = `${source}-copy`;
+  await copyFile(source, copy);
+  {
+    await using file = await open(copy, "r+");
+    await file.sync();
+  }
+  await rename(copy, target);
+  await syncFolder(dirname(target));
+}
