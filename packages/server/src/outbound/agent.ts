@@ -1,4 +1,4 @@
-/** Sends the requests of client.ts over pooled connections. Only this file and connector.ts load undici. */
+/** Sends requests over pooled connections. Only this file and connector.ts load undici. */
 import { type Dispatcher, request, Agent as UndiciAgent } from "undici";
 import type { AddressPolicy } from "./address.ts";
 import { createConnector } from "./connector.ts";

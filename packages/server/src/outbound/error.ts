@@ -39,3 +39,11 @@ export class OutboundError extends Error {
     );
   }
 }
+
+/** @param error of sending a request or of reading its response */
+export function asOutboundError(error: unknown, url: URL): OutboundError {
+  // undici passes on the connector's error, directly or as a cause.
+  if (error instanceof OutboundError) return error;
+  if (error instanceof Error && error.cause instanceof OutboundError) return error.cause;
+  return new OutboundError("connect", `${url.host} cannot be reached`, { cause: error });
+}

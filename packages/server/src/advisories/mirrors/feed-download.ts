@@ -4,9 +4,10 @@ import type { StagedFiles, StagedWriter } from "../../blobs/staged-files.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { HoltError } from "../../lib/errors.ts";
 import { parseRetryAfter } from "../../lib/retry-after.ts";
-import type { OutboundClient, OutboundResponse } from "../../outbound/client.ts";
+import type { OutboundClient } from "../../outbound/client.ts";
 import { OutboundError } from "../../outbound/error.ts";
 import { failureText } from "../../outbound/failure-text.ts";
+import type { OutboundResponse } from "../../outbound/outbound-request.ts";
 import type { Fetched } from "./mirror-schedule.ts";
 
 export interface DownloadOptions {
