@@ -5,11 +5,13 @@ import type { AccountBrowser, AccountResult } from "../accounts/account-result.t
 import type { AccountSignIn } from "../accounts/account-sign-in.ts";
 import type { PasswordFields } from "../accounts/own-sign-in.ts";
 import type { SignInResult } from "../sign-in-result.ts";
-import { accountPage, accountSignInPage, appPage, codesPage, recoverPage, setUpPage } from "./account-pages.ts";
+import { accountPage } from "./account-page.ts";
+import { accountSignInPage, recoverPage } from "./account-sign-in-pages.ts";
 import type { BrowserAnswers, OutcomeContext } from "./browser-answers.ts";
 import { newBrowser } from "./cookie.ts";
 import type { Page } from "./page.ts";
 import { sendPage } from "./send-page.ts";
+import { appPage, codesPage, setUpPage } from "./set-up-pages.ts";
 import { clientOf, type Endpoint, type SignInExchange } from "./sign-in-exchange.ts";
 
 /** @returns the endpoints by path */

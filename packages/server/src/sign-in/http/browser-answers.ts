@@ -2,19 +2,10 @@
 import { type HttpResponse, send } from "../../http/http-exchange.ts";
 import type { Secrets } from "../../iam/secrets/secrets.ts";
 import type { SignInResult } from "../sign-in-result.ts";
+import { choicePage } from "./choice-page.ts";
 import { type Cookie, createBrowserCookie, createProgramsCookie, type ProgramsCookie } from "./cookie.ts";
 import type { Page } from "./page.ts";
-import {
-  choicePage,
-  declinedPage,
-  elsewherePage,
-  joinedPage,
-  leavingPage,
-  linkPage,
-  questionPage,
-  refusalPage,
-  tokenPage,
-} from "./pages.ts";
+import { declinedPage, elsewherePage, joinedPage, leavingPage, linkPage, questionPage, refusalPage, tokenPage } from "./pages.ts";
 import { sendPage } from "./send-page.ts";
 
 export interface OutcomeContext {

@@ -1,4 +1,4 @@
-/** The frame of all pages of sign-in: one heading, the style sheet and the icon. */
+/** The frame of all pages of sign-in: one heading, the style sheet and the icon. They load nothing from elsewhere. */
 import type { OrganizationPage } from "../../iam/policy/organization-page.ts";
 import { type Html, html } from "./html.ts";
 
@@ -54,4 +54,9 @@ export const ONWARD = html`<p><a href="/">Open Holt</a></p>`;
 
 export function alert(problem: string | undefined): Html | undefined {
   return problem === undefined ? undefined : html`<p class="problem" id="problem" role="alert">${problem}</p>`;
+}
+
+/** Names the sign-in or the account that a form continues. */
+export function handleField(handle: string): Html {
+  return html`<input type="hidden" name="handle" value="${handle}">`;
 }
