@@ -1,15 +1,15 @@
-/** Claims queues that have something to send, and runs them. queue-run.ts sends the deliveries of one queue. */
-import { LostLease, Worker } from "../../jobs/worker.ts";
+/** Runs queues that have something to send. claim-queues.ts claims them, and queue-run.ts sends the deliveries of one. */
+import { type Claims, LostLease, Worker } from "../../jobs/worker.ts";
 import type { Log } from "../../lib/log.ts";
+import { claimQueues } from "./claim-queues.ts";
 import { createOutcomeLog } from "./outcome-log.ts";
 import { type QueueRunOptions, type QueueRunResult, runQueue } from "./queue-run.ts";
 import { type ClaimedQueue, createQueues } from "./queues.ts";
-import type { Share } from "./server-share.ts";
 import { createDeliverySlots } from "./slots.ts";
 
 export interface DispatcherOptions extends Omit<QueueRunOptions, "outcomes"> {
   readonly log: Log;
-  /** How often to look for queues that other servers made due or left behind; Infinity where there are no other servers. */
+  /** See `ClaimParts`. */
   readonly pollMs: number;
 }
 
@@ -20,15 +20,9 @@ export interface Dispatcher extends AsyncDisposable {
   discard(uid: string): void;
 }
 
-/** Queues of each kind per claim: on SQLite the run of each begins with a read that cannot be interrupted. */
-const MAX_CLAIMS = 32;
 const RENEW_MS = 3000;
 /** How long attempts may go on when the server stops. */
 const STOP_MS = 2000;
-/** How often to look for queues while another server is busy with some or leaves some to others, so that servers share a backlog. */
-const HELP_MS = 100;
-/** The share where nothing is due, or where this server has no capacity. */
-const NOTHING: Share = { queues: Number.POSITIVE_INFINITY, hasSome: false, hasUnlimited: false, isExceeded: false };
 /** How long a queue is not claimed after a run that made no attempt, because of a fault of this server. */
 const FAULT_MS = 1000;
 /** How long a slow queue is not claimed after it found no slot: there may be so many that searching them takes long. */
@@ -42,23 +36,9 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   const hardStop = new AbortController();
   const after = (ms: number) => new Date(clock.now().getTime() + ms).toISOString();
 
-  async function claim() {
-    const { isDue, isBehind, next } = await queues.look();
-    const capacity = slots.capacity();
-    const hasCapacity = capacity.healthy.free() > 0 || capacity.failing.free() > 0;
-    const share = hasCapacity ? await shareOf(isDue, isBehind) : NOTHING;
-    const claimed = isDue && share.hasSome ? await queues.claim(capacity, { most: MAX_CLAIMS, share }) : [];
-    if (claimed.length >= MAX_CLAIMS) return { claimed: claimed.filter(admit), nextMs: 0 };
-    const dueMs = next === null ? Number.POSITIVE_INFINITY : Math.max(0, Date.parse(next) - clock.now().getTime());
-    const leavesSome = isDue && share.queues < MAX_CLAIMS;
-    const mayHelp = isBehind && share.queues > 0;
-    return { claimed: claimed.filter(admit), nextMs: Math.min((mayHelp || leavesSome) && hasCapacity ? HELP_MS : pollMs, dueMs) };
-  }
-
-  /** Where nothing can be claimed now, the share only decides when to look again. */
-  async function shareOf(isDue: boolean, isBehind: boolean): Promise<Share> {
-    if (isDue) return queues.share();
-    return isBehind ? queues.recentShare() : NOTHING;
+  async function claim(): Promise<Claims<ClaimedQueue>> {
+    const { claimed, nextMs } = await claimQueues({ queues, slots, clock, pollMs });
+    return { claimed: claimed.filter(admit), nextMs };
   }
 
   /** Releases a queue that has no slot. */
