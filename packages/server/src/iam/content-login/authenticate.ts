@@ -3,23 +3,18 @@
  * user name and password of a pull token, an identity's uid with a token that may assume it, or nothing at all: then they
  * may read what is public.
  */
-import { createHash } from "node:crypto";
 import { type Access, NO_ACCESS } from "../../access/capabilities.ts";
 import { ANONYMOUS_UID, anonymousPrincipal, isAnonymous, type Principal } from "../../access/principal.ts";
 import type { RepositoryLimit } from "../../access/repository-patterns.ts";
-import type { Store } from "../../db/store.ts";
-import type { Clock } from "../../lib/clock.ts";
 import { Code, HoltError, unauthenticated } from "../../lib/errors.ts";
-import { Lru } from "../../lib/lru.ts";
-import { type Meter, meterCache } from "../../lib/meter.ts";
 import { isUid } from "../../lib/uid.ts";
 import type { Grants } from "../grants/grants.ts";
 import type { LastUses } from "../pull-tokens/last-uses.ts";
 import { looksLikePassword } from "../pull-tokens/password.ts";
 import type { PullTokenLogins } from "../pull-tokens/pull-token-login.ts";
-import type { AccessTokens } from "../tokens/access-token.ts";
 import type { AudienceList } from "../tokens/audience.ts";
-import type { TokenExchange } from "../tokens/exchange-token.ts";
+import { isEmptyLogin, parseBasicCredentials } from "./basic-credentials.ts";
+import { type CachedExchangeOptions, createCachedExchange } from "./cached-exchange.ts";
 
 /** User name for `docker login` with a Holt token as the password. */
 export const TOKEN_USER = "_token";
@@ -48,30 +43,21 @@ export interface RegistryAuthenticator {
   isForOtherAudience(authorization: string | undefined): Promise<boolean>;
 }
 
-export interface RegistryAuthenticatorOptions {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly accessTokens: AccessTokens;
+export interface RegistryAuthenticatorOptions extends CachedExchangeOptions {
   readonly grants: Grants;
-  readonly exchange: TokenExchange;
   readonly pullTokens: PullTokenLogins;
   readonly lastUses: Pick<LastUses, "record">;
   /** Audiences of the tokens that the registry accepts: the API's and its own. */
   readonly audiences: AudienceList;
   /** Issuer and audience of tokens for anonymous callers; undefined if the operator forbids public content. */
   readonly anonymous: { readonly issuer: string; readonly audience: string } | undefined;
-  readonly meter: Meter;
 }
 
-const MAX_CACHED_LOGINS = 10_000;
-/** Some clients send a password with every request, which must not cost a token exchange each time. */
-const CACHE_MS = 60_000;
 const ANY_AUDIENCE: AudienceList = { has: () => true };
 
 export function createRegistryAuthenticator(options: RegistryAuthenticatorOptions): RegistryAuthenticator {
-  const { store, clock, accessTokens, grants, exchange, audiences, pullTokens, lastUses, anonymous } = options;
-  const cache = new Lru<string, { principal: Principal; until: number }>(MAX_CACHED_LOGINS);
-  meterCache(options.meter, "content-logins", cache);
+  const { clock, accessTokens, grants, audiences, pullTokens, lastUses, anonymous } = options;
+  const exchangeCached = createCachedExchange(options);
 
   async function readPublicAccess(): Promise<Access> {
     return anonymous === undefined ? NO_ACCESS : (await grants.load(ANONYMOUS_UID)).access;
@@ -100,18 +86,6 @@ export function createRegistryAuthenticator(options: RegistryAuthenticatorOption
     const caller = await callerFromPrincipal(await pullTokens.login(user, password, remoteAddress));
     lastUses.record(caller.principal.uid, remoteAddress);
     return caller;
-  }
-
-  async function exchangeCached(identity: string, proof: string): Promise<Principal> {
-    const now = clock.now();
-    const key = createHash("sha256").update(`${identity}\n${proof}`).digest("base64");
-    const known = cache.get(key);
-    if (known !== undefined && known.until > now.getTime()) return known.principal;
-    const prepared = await exchange.prepareExchange({ bearer: proof, identity, aud: [], scopes: [], cap: [] }, now, store.reader);
-    const { token } = await store.transaction((db) => exchange.recordExchange(db, prepared));
-    const principal = await accessTokens.verify(token.token);
-    cache.set(key, { principal, until: Math.min(now.getTime() + CACHE_MS, principal.expiry * 1000) });
-    return principal;
   }
 
   async function login(user: string, password: string, remoteAddress: string | undefined): Promise<ContentCaller> {
@@ -146,19 +120,6 @@ export function createRegistryAuthenticator(options: RegistryAuthenticatorOption
       );
     },
   };
-}
-
-/** Some clients send an empty user name and password where they have none. */
-function isEmptyLogin(scheme: string, credentials: string): boolean {
-  return scheme.toLowerCase() === "basic" && Buffer.from(credentials, "base64").toString("utf8") === ":";
-}
-
-/** RFC 7617 §2: the user is everything before the first colon. */
-function parseBasicCredentials(credentials: string): [user: string, password: string] {
-  const text = Buffer.from(credentials, "base64").toString("utf8");
-  const colon = text.indexOf(":");
-  if (colon < 0) throw unauthenticated("the credentials are not user:password in base64");
-  return [text.slice(0, colon), text.slice(colon + 1)];
 }
 
 /** Clients show this message to people who entered a password and do not know about tokens. */
