@@ -30,7 +30,8 @@ import { createListeners } from "./lib/listeners.ts";
 import type { Log } from "./lib/log.ts";
 import type { Meter } from "./lib/meter.ts";
 import { noTracer, type Tracer } from "./lib/tracer.ts";
-import { MAIL_QUEUE, startMail } from "./mail/mail-worker.ts";
+import { MAIL_QUEUE } from "./mail/mail-queue.ts";
+import { startMail } from "./mail/mail-worker.ts";
 import { startMetrics } from "./metrics/start-metrics.ts";
 import { readTrustedRoot } from "./trusted-root-file.ts";
 
