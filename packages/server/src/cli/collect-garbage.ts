@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Config } from "../config.ts";
 import { blobReferences } from "../domains.ts";
-import type { Garbage } from "../registry/collection/collection-walk.ts";
 import { type CollectionReport, type Collector, createCollector } from "../registry/collection/gc.ts";
+import type { Garbage } from "../registry/collection/walk-phases.ts";
 import { createUploads } from "../registry/content/uploads.ts";
 import { openInstallation } from "./open-installation.ts";
 

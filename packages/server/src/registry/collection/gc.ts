@@ -13,8 +13,9 @@ import type { Log } from "../../lib/log.ts";
 import type { Uploads } from "../content/uploads.ts";
 import { removeLostScans } from "../packages/lost-scans.ts";
 import { BEGINNING, type CollectionLease, type Counts, claimCollection, lastFinished, type WalkProgress } from "./collection-state.ts";
-import { createWalk, type Garbage, type Walk } from "./collection-walk.ts";
+import { createWalk, type Walk } from "./collection-walk.ts";
 import { createDisposal, createDryRun } from "./disposal.ts";
+import type { Garbage } from "./walk-phases.ts";
 
 export interface CollectionReport extends Counts {
   /** False where the run was stopped; the next one goes on there. */

@@ -1,15 +1,10 @@
-/** Manages uploads, and turns their bytes into blobs of a repo. It knows neither HTTP nor rights. */
+/** Manages uploads: begins, finds, continues and cancels them. It knows neither HTTP nor rights. */
 import { randomUUID } from "node:crypto";
 import type { Readable } from "node:stream";
-import { linkBlob } from "../../blobs/link-blob.ts";
-import { assertStorageAllowed } from "../../blobs/organization-storage.ts";
-import type { BlobReference } from "../../blobs/references.ts";
-import { type BlobStore, DigestMismatch, NoSuchUpload } from "../../blobs/store.ts";
-import type { Store } from "../../db/store.ts";
-import type { Clock } from "../../lib/clock.ts";
 import { OciError } from "../oci-error.ts";
-import { appendLink, type BlobLinks, createBlobLinks, requireRepo } from "./blob-links.ts";
-import { type PushRepo, repoUidOf } from "./create-repo.ts";
+import { type BlobLinks, createBlobLinks, requireRepo } from "./blob-links.ts";
+import { type CommitParts, commitUpload, type UploadToCommit } from "./commit-upload.ts";
+import type { PushRepo } from "./create-repo.ts";
 
 /** The repo that an upload is for, and its caller. */
 export interface UploadTarget {
@@ -19,9 +14,7 @@ export interface UploadTarget {
   readonly identityUid: string;
 }
 
-export interface Upload {
-  readonly uid: string;
-  readonly repo: PushRepo;
+export interface Upload extends UploadToCommit {
   /** Bytes received so far. */
   readonly size: number;
 }
@@ -53,46 +46,15 @@ export interface Uploads extends BlobLinks {
   findStale(): Promise<readonly string[]>;
 }
 
-export interface UploadOptions {
-  readonly store: Store;
-  readonly blobs: BlobStore;
-  readonly clock: Clock;
+export interface UploadOptions extends CommitParts {
   /** The grace period of the collector. */
   readonly graceMs: number;
-  /** The columns that count for the storage of an organization. Without them the storage has no limit. */
-  readonly references?: readonly BlobReference[];
 }
 
-export function createUploads({ store, blobs, clock, graceMs, references = [] }: UploadOptions): Uploads {
-  async function commit(uid: string, repo: PushRepo, digest: string): Promise<{ size: number }> {
-    try {
-      const size = await requireRepo(
-        linkBlob(
-          store,
-          digest,
-          async () => (await blobs.commit(uid, digest)).size,
-          async (db) => {
-            const repoUid = await repoUidOf(repo, db);
-            await appendLink(db, repoUid, digest, clock.now());
-            await assertStorageAllowed(db, repoUid, references);
-            await db.deleteFrom("upload").where("uid", "=", uid).execute();
-          },
-        ),
-      );
-      // If this fails, the upload is collected as stale later.
-      await blobs.abort(uid).catch(() => {});
-      return { size };
-    } catch (error) {
-      if (error instanceof DigestMismatch) {
-        await store.transaction((db) => db.deleteFrom("upload").where("uid", "=", uid).execute());
-        throw new OciError("DIGEST_INVALID", error.message, { digest });
-      }
-      throw error instanceof NoSuchUpload ? new OciError("BLOB_UPLOAD_UNKNOWN", "the upload does not exist") : error;
-    }
-  }
-
+export function createUploads(options: UploadOptions): Uploads {
+  const { store, blobs, clock, graceMs } = options;
   return {
-    ...createBlobLinks({ store, blobs, clock, graceMs, references }),
+    ...createBlobLinks(options),
 
     async begin({ repo, repository, identityUid }) {
       const uid = randomUUID();
@@ -116,14 +78,14 @@ export function createUploads({ store, blobs, clock, graceMs, references = [] }:
 
     append: ({ uid }, bytes, offset) => blobs.append(uid, bytes, offset),
 
-    commit: ({ uid, repo }, digest) => commit(uid, repo, digest),
+    commit: (upload, digest) => commitUpload(options, upload, digest),
 
     async put(repo, bytes, digest, isWhole) {
       const uid = randomUUID();
       try {
         await blobs.append(uid, bytes, 0, "whole");
         if (!isWhole()) throw new OciError("SIZE_INVALID", "the request ended before the blob");
-        return await commit(uid, repo, digest);
+        return await commitUpload(options, { uid, repo }, digest);
       } catch (error) {
         // No client knows the upload, so it cannot be resumed.
         await blobs.abort(uid).catch(() => {});
@@ -136,14 +98,15 @@ export function createUploads({ store, blobs, clock, graceMs, references = [] }:
       await blobs.abort(uid);
     },
 
-    async findStale() {
-      const before = new Date(clock.now().getTime() - graceMs);
-      const stale: string[] = [];
-      for await (const uid of blobs.staleUploads(before)) stale.push(uid);
-      // Add uploads that never received a byte.
-      const rows = await store.reader.selectFrom("upload").select("uid").where("update_time", "<", before.toISOString()).execute();
-      for (const { uid } of rows) if ((await blobs.sizeOfUpload(uid)) === undefined) stale.push(uid);
-      return stale;
-    },
+    findStale: () => findStaleUploads(options, new Date(clock.now().getTime() - graceMs)),
   };
+}
+
+async function findStaleUploads({ store, blobs }: UploadOptions, before: Date): Promise<readonly string[]> {
+  const stale: string[] = [];
+  for await (const uid of blobs.staleUploads(before)) stale.push(uid);
+  // Add uploads that never received a byte.
+  const rows = await store.reader.selectFrom("upload").select("uid").where("update_time", "<", before.toISOString()).execute();
+  for (const { uid } of rows) if ((await blobs.sizeOfUpload(uid)) === undefined) stale.push(uid);
+  return stale;
 }
