@@ -4,8 +4,11 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 
 /** Numbers of fields in descriptor.proto. */
-const [MESSAGE, SERVICE] = [4, 6];
-const [FIELD, NESTED, METHOD] = [2, 3, 2];
+const MESSAGE = 4;
+const SERVICE = 6;
+const FIELD = 2;
+const NESTED = 3;
+const METHOD = 2;
 
 /** @returns the comment by full name of the field or method */
 export function readComments(path) {

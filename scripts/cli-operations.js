@@ -190,7 +190,8 @@ function verbOf(name, resource) {
 /** The path of a field that only names the resource in the path of REST, such as `group.uid`. */
 function outputField(message, path, place) {
   const names = path.split(".");
-  let [desc, found] = [message, undefined];
+  let desc = message;
+  let found;
   const json = [];
   for (const name of names) {
     found = desc.fields.find((field) => field.name === name);

@@ -97,8 +97,21 @@ export async function startPlatform(
   if (mail.worker !== undefined) stack.use(mail.worker);
   const metrics = createProtocolMetrics(meter);
   const platform: Platform = {
-    ...{ store, blobs, clock, log, meter, tracer, profile, baseUrl, bootstrapOwner, domains, blobReferences },
-    ...{ appendListeners, workListeners, limits, parsers },
+    store,
+    blobs,
+    clock,
+    log,
+    meter,
+    tracer,
+    profile,
+    baseUrl,
+    bootstrapOwner,
+    domains,
+    blobReferences,
+    appendListeners,
+    workListeners,
+    limits,
+    parsers,
     memory: new RequestMemory(limits),
     mailer: mail.mailer,
     trustedRoot: await readTrustedRoot(config.sigstoreTrustedRoot),

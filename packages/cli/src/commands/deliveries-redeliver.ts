@@ -19,7 +19,8 @@ export const verb: Verb = {
   ],
   async run(invocation) {
     const { argument, option, session, output, signal } = invocation;
-    const [event, since] = [option("event"), option("failed-since")];
+    const event = option("event");
+    const since = option("failed-since");
     if ((event === undefined) === (since === undefined)) throw usageFailure("give either --event or --failed-since");
     const body = event === undefined ? { failedSince: parseTime({ name: "failed-since" }, since ?? "") } : { eventId: event };
     const uid = await subscriptionUid(argument("subscription"), invocation);

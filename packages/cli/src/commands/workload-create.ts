@@ -24,7 +24,8 @@ export const verb: Verb = {
     { name: "description", value: "TEXT", help: "what the machine does" },
   ],
   async run({ argument, option, groupUid, session, output, signal }) {
-    const [name, path] = [option("name") ?? "", option("key") ?? ""];
+    const name = option("name") ?? "";
+    const path = option("key") ?? "";
     if (existsSync(path)) throw usageFailure(`${path} exists already`, "name another file, or delete it if nothing needs the key");
     const group = await groupUid(argument("group") || undefined);
     const { rest, context } = session();

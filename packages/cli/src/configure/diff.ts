@@ -10,7 +10,8 @@ const CONTEXT = 2;
 
 /** By the longest common subsequence; settings files are small. */
 export function diff(before: string, after: string): DiffLine[] {
-  const [a, b] = [linesOf(before), linesOf(after)];
+  const a = linesOf(before);
+  const b = linesOf(after);
   const lengths = Array.from({ length: a.length + 1 }, () => new Uint32Array(b.length + 1));
   const at = (i: number, j: number) => lengths[i]?.[j] ?? 0;
   for (let i = a.length - 1; i >= 0; i--)

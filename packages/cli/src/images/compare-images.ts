@@ -70,11 +70,13 @@ function vulnerabilityEntry(row: Row): Entry {
 }
 
 function differencesOf(before: readonly Entry[], after: readonly Entry[]): Difference[] {
-  const [old, current] = [merged(before), merged(after)];
+  const old = merged(before);
+  const current = merged(after);
   const keys = [...new Set([...old.keys(), ...current.keys()])].sort();
   return keys.flatMap((key) => {
     const { versions: _, ...entry } = (current.get(key) ?? old.get(key)) as Entry;
-    const [from, to] = [sortedVersions(old.get(key)), sortedVersions(current.get(key))];
+    const from = sortedVersions(old.get(key));
+    const to = sortedVersions(current.get(key));
     if (from.join("\n") === to.join("\n")) return [];
     const change = from.length === 0 ? "added" : to.length === 0 ? "removed" : "changed";
     return [{ ...entry, change, before: from, after: to }];

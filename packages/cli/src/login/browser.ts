@@ -54,7 +54,8 @@ function receive(server: Server, path: string, signal: AbortSignal): Promise<Sig
       const url = new URL(request.url ?? "/", "http://127.0.0.1");
       if (request.method !== "GET" || !isEqual(url.pathname, path)) return void response.writeHead(404).end();
       const { searchParams: query } = url;
-      const [token, error] = [query.get("token") ?? "", query.get("error")];
+      const token = query.get("token") ?? "";
+      const error = query.get("error");
       const hasFailed = query.has("status_code") || token === "" || token === "true";
       const text = hasFailed ? "The sign-in failed. The terminal has the reason." : "You are signed in. You can close this page.";
       // The tokens must not stay in the address bar's history longer than necessary, nor leave it as a referrer.
@@ -77,7 +78,8 @@ function realToken(value: string | null): string | undefined {
 }
 
 function isEqual(given: string, expected: string): boolean {
-  const [a, b] = [Buffer.from(given), Buffer.from(expected)];
+  const a = Buffer.from(given);
+  const b = Buffer.from(expected);
   return a.length === b.length && timingSafeEqual(a, b);
 }
 

@@ -15,7 +15,8 @@ interface HeadlessSession {
 const POLL_MS = 2000;
 /** The server keeps the session for five minutes, and the person needs some of a quarter of an hour to sign in. */
 const MAX_POLLS = 450;
-const [NONCE_BYTES, TAG_BYTES] = [12, 16];
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
 
 export async function signInHeadless(baseUrl: string, options: SignInOptions): Promise<SignedIn> {
   const { privateKey, publicKey } = generateKeyPairSync("x25519");

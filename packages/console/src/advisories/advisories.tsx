@@ -96,7 +96,9 @@ const filters: readonly Filter[] = [
 
 function requestOf(search: Search, organization: string) {
   const { group = "", origin = "", query = "" } = search;
-  const [state, latest, event] = [enumValue(search.state), enumValue(search.latest), enumValue(search.event)];
+  const state = enumValue(search.state);
+  const latest = enumValue(search.latest);
+  const event = enumValue(search.event);
   return {
     uidp: group === "" ? { descendantsOf: organization } : { childrenOf: group },
     query,

@@ -23,8 +23,13 @@ export function CreateAdvisoryButton({ parent }: { readonly parent: string }) {
 }
 
 const EMPTY = {
-  ...{ artifactType: "", artifactName: "", artifactArchitecture: "" },
-  ...{ componentName: "", componentType: "", componentLocation: "", aliases: "" },
+  artifactType: "",
+  artifactName: "",
+  artifactArchitecture: "",
+  componentName: "",
+  componentType: "",
+  componentLocation: "",
+  aliases: "",
 };
 const fields: ReadonlySet<string> = new Set([...subjectFields, "parent_id"]);
 

@@ -55,7 +55,9 @@ export type ProtocolFacts = Omit<AuditFacts, "changes" | "now">;
 /** A store whose transactions each append an entry with these facts, for protocols whose requests are not calls. */
 export function auditedStore(store: Store, facts: ProtocolFacts, now: () => Date): Store {
   return {
-    ...{ dialect: store.dialect, reader: store.reader, freePages: store.freePages },
+    dialect: store.dialect,
+    reader: store.reader,
+    freePages: store.freePages,
     snapshot: (work) => store.snapshot(work),
     ping: () => store.ping(),
     usage: () => store.usage(),

@@ -24,7 +24,8 @@ export async function verifyLines(lines: AsyncIterable<string>): Promise<LinesRe
   const checkpoints: string[] = [];
   let line = 0;
   const result = (description?: string): LinesResult => ({
-    ...{ chains, checkpoints },
+    chains,
+    checkpoints,
     problem: description === undefined ? undefined : { line, description },
   });
   for await (const text of lines) {

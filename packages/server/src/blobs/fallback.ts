@@ -76,8 +76,10 @@ function stagedIn(current: StagedFiles, old: StagedFiles): StagedFiles {
 
 /** Both lists are ascending. A blob of both is listed once, with the facts of the first. */
 async function* mergeLists(first: AsyncIterable<readonly ListedBlob[]>, second: AsyncIterable<readonly ListedBlob[]>) {
-  const [left, right] = [eachOf(first), eachOf(second)];
-  let [a, b] = [await left.next(), await right.next()];
+  const left = eachOf(first);
+  const right = eachOf(second);
+  let a = await left.next();
+  let b = await right.next();
   while (!a.done || !b.done) {
     const isFirst = b.done === true || (a.done !== true && a.value.digest <= b.value.digest);
     const isBoth = a.done !== true && b.done !== true && a.value.digest === b.value.digest;

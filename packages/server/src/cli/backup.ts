@@ -65,7 +65,11 @@ async function runBackup({ values }: Given, target: BackupTarget, config: Config
   report.begin(await bytesOfBlobs(installation));
   return await createBackup(
     {
-      ...{ target, blobs, version: packageJson.version, now: clock.now(), scratch: dataDir },
+      target,
+      blobs,
+      version: packageJson.version,
+      now: clock.now(),
+      scratch: dataDir,
       database:
         databaseUrl === "" ? createSqliteSource(sqlitePath(dataDir), blobReferences) : createPostgresSource(databaseUrl, blobReferences),
       presentBlobs: () => presentBlobs(store.reader),

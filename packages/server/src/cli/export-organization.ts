@@ -45,8 +45,15 @@ async function runExport(named: string, folder: string, config: Config): Promise
   using report = createImportReport(process.stderr, "blobs");
   return await exportOrganization(
     {
-      ...{ target, store, passphrase, baseUrl, tables: organizationTables, references: blobReferences },
-      ...{ version: packageJson.version, schema: migrations.length, now: clock.now() },
+      target,
+      store,
+      passphrase,
+      baseUrl,
+      tables: organizationTables,
+      references: blobReferences,
+      version: packageJson.version,
+      schema: migrations.length,
+      now: clock.now(),
       blobs: await installation.openBlobs(),
       organization,
       secrets: key === undefined ? undefined : createSecrets(key),

@@ -97,7 +97,12 @@ async function runImport({ format: { ecosystem, createTree }, group, folder }: G
     report.begin(await measureTree({ tree, format, signal }));
     return await importTree(
       {
-        ...{ library: { groupUid, ecosystem }, tree, format, signal, parsers, publisher: owner },
+        library: { groupUid, ecosystem },
+        tree,
+        format,
+        signal,
+        parsers,
+        publisher: owner,
         change: () => ({ origin, names, now: clock.now() }),
         onProblem: report.problem,
         onProgress: report.progress,

@@ -71,8 +71,13 @@ async function runImport(source: Source, config: Config, installation: Installat
   return await importOrganization(
     {
       ...source,
-      ...{ store, tables: organizationTables, references: blobReferences, countedRows, reservePositions },
-      ...{ baseUrl: config.baseUrl, schema: migrations.length },
+      store,
+      tables: organizationTables,
+      references: blobReferences,
+      countedRows,
+      reservePositions,
+      baseUrl: config.baseUrl,
+      schema: migrations.length,
       blobs: await installation.openBlobs(),
       secrets: await installation.openSecrets(),
       onImported: (db) => grants.recordChange(db, "*"),

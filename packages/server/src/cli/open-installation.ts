@@ -79,8 +79,16 @@ export async function openInstallation(settings: InstallationSettings, options: 
   const pools = isServer ? { readers: size, writers: size } : {};
   const store = stack.use(
     await openDatabase({
-      ...{ url, dataDir, log, isForBulk: use === "bulk", mustExist: !isServer, keepsSchema: use === "inspection" },
-      ...{ meter, tracer, ...pools, keepsWal: isServer && settings.walArchive !== "" },
+      url,
+      dataDir,
+      log,
+      isForBulk: use === "bulk",
+      mustExist: !isServer,
+      keepsSchema: use === "inspection",
+      meter,
+      tracer,
+      ...pools,
+      keepsWal: isServer && settings.walArchive !== "",
     }),
   );
   const grants =
@@ -90,7 +98,10 @@ export async function openInstallation(settings: InstallationSettings, options: 
   if (options.command !== undefined) await auditCommand(store, options.command, clock.now());
   const owned = stack.move();
   return {
-    ...{ store, grants, clock, log },
+    store,
+    grants,
+    clock,
+    log,
     async openBlobs() {
       const blobs = traceBlobs(await openBlobs({ settings, store, log }, owned), tracer);
       if (isServer) checkSample(store, blobs, log).catch((err: unknown) => log.warn({ err }, "cannot check the files of blobs"));
@@ -112,8 +123,14 @@ async function auditCommand(store: Store, command: string, now: Date): Promise<v
   if (!rows.some(({ name }) => name === "audit_entry")) return;
   await store.transaction((db) =>
     appendAudit(db, {
-      ...{ action: `holtd ${command}`, actor: "holtd", onBehalfOf: { user: userName(), host: hostname() } },
-      ...{ protocol: "command", target: "", organization: "", outcome: "OK", now },
+      action: `holtd ${command}`,
+      actor: "holtd",
+      onBehalfOf: { user: userName(), host: hostname() },
+      protocol: "command",
+      target: "",
+      organization: "",
+      outcome: "OK",
+      now,
     }),
   );
 }

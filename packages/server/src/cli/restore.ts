@@ -69,7 +69,11 @@ async function runRestore(target: BackupTarget, snapshot: Snapshot, config: Conf
   const seen = { files: 0, bytes: 0, problems: 0 };
   await restoreBackup(
     {
-      ...{ target, snapshot, dataDir, databaseUrl, passphrase },
+      target,
+      snapshot,
+      dataDir,
+      databaseUrl,
+      passphrase,
       openBlobs: () => openRestoredBlobs(config, log),
       async createTables(schema) {
         await using _store = await openDatabase({ url: databaseUrl, dataDir, log }, schema);

@@ -90,7 +90,10 @@ async function checkAllBlobs(installation: Installation, { readsAll, report, say
   report.begin(Number(sum?.bytes ?? 0));
   const seen = { files: 0, bytes: 0, problems: 0 };
   const { blobs } = await checkBlobs({
-    ...{ db: store.reader, blobs: await installation.openBlobs(), references: blobReferences, readsAll },
+    db: store.reader,
+    blobs: await installation.openBlobs(),
+    references: blobReferences,
+    readsAll,
     onBlob(size) {
       seen.files++;
       seen.bytes += size;

@@ -34,7 +34,8 @@ export async function findCountErrors(db: ReadDb, counted: readonly CountedRows[
     const actual = await countAgain(db, rows);
     const stored = await readCounts(db, rows.kind);
     for (const group of new Set([...actual.keys(), ...stored.keys()])) {
-      const [is, was] = [actual.get(group) ?? NONE, stored.get(group) ?? NONE];
+      const is = actual.get(group) ?? NONE;
+      const was = stored.get(group) ?? NONE;
       const missing = { below: is.below - was.below, direct: is.direct - was.direct };
       if (missing.below !== 0 || missing.direct !== 0) errors.push({ kind: rows.kind, group, missing });
     }

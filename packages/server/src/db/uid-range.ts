@@ -6,7 +6,8 @@ import { type RawBuilder, sql } from "kysely";
  * @param column qualified names of columns, such as `role_binding.uid`
  */
 export function isBelowColumn(column: string, ancestor: string): RawBuilder<boolean> {
-  const [uid, above] = [sql.ref(column), sql.ref(ancestor)];
+  const uid = sql.ref(column);
+  const above = sql.ref(ancestor);
   // "0" follows "/" in ASCII.
   return sql<boolean>`${uid} >= ${above} || '/' and ${uid} < ${above} || '0'`;
 }

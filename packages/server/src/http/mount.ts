@@ -59,7 +59,8 @@ function literalPart(template: string): string {
 
 /** Whether a path can match both. `/a` and `/a/*` do not overlap. */
 function overlap(a: string, b: string): boolean {
-  const [prefixA, prefixB] = [prefixOf(a), prefixOf(b)];
+  const prefixA = prefixOf(a);
+  const prefixB = prefixOf(b);
   if (prefixA === undefined) return prefixB === undefined ? a === b : a.startsWith(prefixB);
   return prefixB === undefined ? b.startsWith(prefixA) : prefixA.startsWith(prefixB) || prefixB.startsWith(prefixA);
 }

@@ -248,7 +248,10 @@ function recordRequest<State>(
   const outcome = isRefused ? refusalOf(failure) : { outcome: "OK" };
   const { message = "" } = outcome;
   recorder.record({
-    ...{ ...outcome, remoteAddress, protocol: name, now: clock.now() },
+    ...outcome,
+    remoteAddress,
+    protocol: name,
+    now: clock.now(),
     action: `${name} ${method}`,
     actor: principal,
     client: request.headers["user-agent"],

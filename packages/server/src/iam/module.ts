@@ -159,8 +159,22 @@ function createIam(platform: Platform, { grants, keys, secrets }: IamParts, sett
     },
   };
   return {
-    ...{ grants, keys, secrets, authenticator, accessTokens, loginTokens, exchange, users, registrations },
-    ...{ jwks, trustedIssuers, client, waits, issuable, contentLogin, contentAudience },
+    grants,
+    keys,
+    secrets,
+    authenticator,
+    accessTokens,
+    loginTokens,
+    exchange,
+    users,
+    registrations,
+    jwks,
+    trustedIssuers,
+    client,
+    waits,
+    issuable,
+    contentLogin,
+    contentAudience,
     createFolder: createNamedFolder,
     localAccounts: settings.localAccounts ? startLocalAccounts(platform, secrets, isProxy) : undefined,
   };
@@ -177,7 +191,8 @@ const ACCOUNT_GUESSES: GuessPolicy = {
 
 function startLocalAccounts({ store, clock, names, mailer, baseUrl }: Platform, secrets: Secrets, isProxy: IsProxy): LocalAccounts {
   const guesses = createGuessLimit(clock, isProxy, ACCOUNT_GUESSES);
-  const [webauthn, passwords] = [createWebauthn(baseUrl), createPasswordHashes()];
+  const webauthn = createWebauthn(baseUrl);
+  const passwords = createPasswordHashes();
   return createLocalAccounts({ store, clock, secrets, names, mailer, webauthn, passwords, guesses });
 }
 

@@ -19,7 +19,14 @@ export function startLibraries(platform: Platform, iam: Iam, settings: LibrarySe
   const { blobReferences: references } = platform;
   const staging = createStaging({ blobs, removal: createBlobRemoval({ store, blobs, references }) });
   const parts = {
-    ...{ store, blobs, names, clock, memory, staging, parsers, blobReferences: references },
+    store,
+    blobs,
+    names,
+    clock,
+    memory,
+    staging,
+    parsers,
+    blobReferences: references,
     requiredTerms: settings.requiredTerms,
     transferIdleMs: limits.transferIdleMs,
   };

@@ -60,7 +60,9 @@ function register(
   values: () => readonly Value[] | Promise<readonly Value[]>,
 ): void {
   const metric = {
-    ...{ name, help, type },
+    name,
+    help,
+    type,
     // prom-client removes `_total` from the name of a counter and adds it to each value.
     async get() {
       return { name: metric.name, help, type, values: await values(), aggregator: "sum" };

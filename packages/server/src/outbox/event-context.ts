@@ -9,7 +9,8 @@ import { Lru } from "../lib/lru.ts";
 
 /** The data of an event, whole. @param outbox the name of the table `outbox` in the query */
 export function eventData(outbox = "outbox"): RawBuilder<string> {
-  const [data, context] = [sql.ref<string>(`${outbox}.data`), sql.ref<number | null>(`${outbox}.context_id`)];
+  const data = sql.ref<string>(`${outbox}.data`);
+  const context = sql.ref<number | null>(`${outbox}.context_id`);
   return sql<string>`case when ${context} is null then ${data}
     else (select c.content from event_context as c where c.id = ${context}) || ${data} end`;
 }

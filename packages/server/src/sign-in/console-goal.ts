@@ -18,7 +18,8 @@ const CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
 
 /** @throws SignInRefusal */
 export function parseConsoleGoal(query: URLSearchParams): ConsoleGoal {
-  const [challenge, state] = [query.get("code_challenge") ?? "", query.get("state") ?? ""];
+  const challenge = query.get("code_challenge") ?? "";
+  const state = query.get("state") ?? "";
   const isComplete = CHALLENGE.test(challenge) && CHALLENGE.test(state) && query.get("code_challenge_method") === "S256";
   if (!isComplete || query.get("redirect_uri") !== RETURN_PATH)
     throw new SignInRefusal(400, "Only the console of this server can ask for a code. Open the console and sign in there.");

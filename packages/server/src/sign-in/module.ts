@@ -49,7 +49,16 @@ export function startSignIn(platform: Platform, iam: Iam, settings: SignInSettin
   const accounts =
     localAccounts && offerAccounts && createAccountSignIn({ ...parts, baseUrl, limit, steps, localAccounts, signIn, offerAccounts });
   const serve = createSignInHandler({
-    ...{ frame, signIn, deviceGrant, consoleSessions, clock, guesses, store, memory, log, baseUrl },
+    frame,
+    signIn,
+    deviceGrant,
+    consoleSessions,
+    clock,
+    guesses,
+    store,
+    memory,
+    log,
+    baseUrl,
     secrets: iam.secrets,
     accounts,
     confirmation: { ...parts, baseUrl },

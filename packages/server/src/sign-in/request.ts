@@ -63,7 +63,8 @@ export function parseSignInRequest(query: URLSearchParams): SignInRequest {
 }
 
 function parseGoal(query: URLSearchParams): Goal {
-  const [code, redirect] = [query.get("headless_code"), query.get("redirect")];
+  const code = query.get("headless_code");
+  const redirect = query.get("redirect");
   if (code !== null) {
     if (!HEADLESS_CODE.test(code) || Buffer.from(code, "base64url").toString("base64url") !== code)
       throw new SignInRefusal(

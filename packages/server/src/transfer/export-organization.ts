@@ -171,7 +171,8 @@ class ExportedSecrets {
   }
 
   async *seal({ columns, key }: TableShape, { secret }: CarriedTable, rows: AsyncIterable<Cell[]>): AsyncIterable<Cell[]> {
-    const [at, uidAt] = [columns.indexOf(secret?.column ?? ""), columns.indexOf(key[0] ?? "")];
+    const at = columns.indexOf(secret?.column ?? "");
+    const uidAt = columns.indexOf(key[0] ?? "");
     for await (const row of rows) {
       const value = row[at];
       if (secret === undefined || !isSecret(secret, value)) {

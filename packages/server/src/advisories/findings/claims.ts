@@ -81,7 +81,8 @@ const RPM_RELEASE = /\.(?:el|fc|amzn|cm|azl|ph|mga)\d+/;
 /** A fix in one release of an RPM distribution says nothing about packages of another. */
 function isSameRelease(type: string, fixed: string, version: string): boolean {
   if (type !== "rpm") return true;
-  const [one, other] = [RPM_RELEASE.exec(fixed)?.[0], RPM_RELEASE.exec(version)?.[0]];
+  const one = RPM_RELEASE.exec(fixed)?.[0];
+  const other = RPM_RELEASE.exec(version)?.[0];
   return one === undefined || other === undefined || one === other;
 }
 

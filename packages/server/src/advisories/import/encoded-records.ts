@@ -39,8 +39,13 @@ export function decodeRecords({ columns, values }: EncodedRecords): PreparedReco
   const next = <T extends Value>() => values[at++] as T;
   const list = () => Array.from({ length: next<number>() }, () => next<string>());
   while (at < values.length) {
-    const [file, position, about, text] = [next<string>(), next<string>(), next<string>(), next<string>()];
-    const [modified_time, entries, problem] = [next<string | null>(), next<string | null>(), next<string | null>()];
+    const file = next<string>();
+    const position = next<string>();
+    const about = next<string>();
+    const text = next<string>();
+    const modified_time = next<string | null>();
+    const entries = next<string | null>();
+    const problem = next<string | null>();
     const newAffected = modified_time === null || entries === null ? undefined : { modified_time, entries };
     const newAdvisory = problem === null ? { derived: derivedFrom(columns, next, list) } : { problem };
     records.push(new DecodedRecord({ file, position, about, newAdvisory, newAffected }, text));

@@ -66,7 +66,8 @@ function compileRange(type: string, { isSemver, events }: Affected["ranges"][num
 
 /** The number of events up to this version, by binary search; undefined if the version cannot be compared. */
 function countUntil(type: string, sorted: readonly RangeEvent[], version: string): number | undefined {
-  let [low, high] = [0, sorted.length];
+  let low = 0;
+  let high = sorted.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
     const order = compareEvent(type, sorted[middle] as RangeEvent, version);

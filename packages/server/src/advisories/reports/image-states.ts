@@ -28,7 +28,8 @@ const MAX_STATES = 20_000;
  */
 export async function readImageStates(images: readonly ImageName[], { first, last }: DayRange, db: ReadDb): Promise<ImageState[][]> {
   const wanted = images.map((image, index) => ({ index, ...image }));
-  const [start, end] = [startOfDay(first), startOfDay(last + 1)];
+  const start = startOfDay(first);
+  const end = startOfDay(last + 1);
   const { rows } = await sql<{ index: number; time: string; digest: string }>`
     with latest as materialized (
       select w."index", max(h.seq) as seq

@@ -67,7 +67,8 @@ function derive(v1: DescMethodUnary, { method: v2, handler }: Implemented, diffe
 }
 
 function deriveList(v1: DescMethodUnary, { method, handler }: Implemented, differences: Differences): Handler {
-  const [from, to] = [method.output.fields[0]?.message, v1.output.fields[0]?.message];
+  const from = method.output.fields[0]?.message;
+  const to = v1.output.fields[0]?.message;
   if (from === undefined || to === undefined) throw new Error(`${fullName(v1)}: the first field of a list must be its rows`);
   const convert = compileTextConverter(from, to, differences);
   const { typeName } = v1.input;

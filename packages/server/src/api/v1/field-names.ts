@@ -25,7 +25,8 @@ export function pairsOf({ v1, v2 }: MessagePair, differences: Differences): Mess
 
 function translate({ field, description }: FieldViolation, pairs: readonly MessagePair[], differences: Differences): FieldViolation {
   const path = translatePath(field, pairs, differences);
-  const [before, after] = [lastOf(field), lastOf(path)];
+  const before = lastOf(field);
+  const after = lastOf(path);
   // Most descriptions begin with the name of the field.
   return { field: path, description: description.startsWith(`${before} `) ? after + description.slice(before.length) : description };
 }

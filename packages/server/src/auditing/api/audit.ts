@@ -113,7 +113,13 @@ function filterOf(request: ListAuditEntriesRequest): EntryFilter {
   return {
     organization,
     below: parent === organization ? undefined : parent,
-    ...{ actor, action, target, outcome, refused, remoteAddress, requestId },
+    actor,
+    action,
+    target,
+    outcome,
+    refused,
+    remoteAddress,
+    requestId,
     since: since === undefined ? undefined : parseTime("since", since),
     until: until === undefined ? undefined : parseTime("until", until),
   };

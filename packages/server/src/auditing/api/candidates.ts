@@ -94,7 +94,8 @@ const blocksByNumber = prepareEach(
 );
 
 async function* walkBlocks({ db, organization }: Search, { begin, last: end }: ChainPart, isDescending: boolean): AsyncGenerator<Step> {
-  let [from, to] = [begin, end];
+  let from = begin;
+  let to = end;
   for (const limit of batchSizes()) {
     const rows = await blocksByNumber(isDescending ? "desc" : "asc").rows(db, { organization, from, to, limit });
     const candidates = rows.map((row) => ({ ...row, id: Number(row.id), first_number: Number(row.first_number), postings: undefined }));

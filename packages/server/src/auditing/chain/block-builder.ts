@@ -52,9 +52,16 @@ export class BlockBuilder {
   row(): AuditBlockTable {
     const { org_uid, number } = this.#chain;
     return {
-      ...{ id: this.#id, org_uid, first_number: number + 1, count: this.#seqs.length, last_time: this.#lastTime },
-      ...{ targets: numberBytes(this.#targets), seqs: numberBytes(this.#seqs), hashes: Buffer.concat(this.#hashes) },
-      ...{ times: numberBytes(this.#times), requests: numberBytes(this.#requests) },
+      id: this.#id,
+      org_uid,
+      first_number: number + 1,
+      count: this.#seqs.length,
+      last_time: this.#lastTime,
+      targets: numberBytes(this.#targets),
+      seqs: numberBytes(this.#seqs),
+      hashes: Buffer.concat(this.#hashes),
+      times: numberBytes(this.#times),
+      requests: numberBytes(this.#requests),
     };
   }
 

@@ -50,7 +50,8 @@ export async function signCheckpoints(parts: CheckpointParts): Promise<void> {
   const { kid } = await keys.current();
   const shifted = (ms: number) => new Date(clock.now().getTime() + ms).toISOString();
   // A checkpoint that is far ahead was signed before the clock was corrected.
-  const [due, ahead] = [shifted(-intervalMs), shifted(intervalMs)];
+  const due = shifted(-intervalMs);
+  const ahead = shifted(intervalMs);
   const chains = await store.reader
     .selectFrom("audit_chain")
     .selectAll()

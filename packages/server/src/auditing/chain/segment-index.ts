@@ -45,7 +45,8 @@ export async function indexBlocks(store: Store, minEntries = ENTRIES_PER_SEGMENT
   const { reader } = store;
   const after = await lastIndexedBlock(reader);
   const ids = await blocksOfSegment(reader, after, minEntries);
-  const [first, last] = [ids.at(0), ids.at(-1)];
+  const first = ids.at(0);
+  const last = ids.at(-1);
   if (first === undefined || last === undefined) return false;
   const segment = new SegmentBuilder();
   for (let start = 0; start < ids.length; start += BLOCKS_PER_READ) {

@@ -52,7 +52,8 @@ export function mergeBucket(bucket: number, segments: readonly AuditSegmentTable
 }
 
 function mergedRows(bucket: number, group: readonly AuditSegmentTable[]): AuditSegmentTable[] {
-  const [first, last] = [group.at(0), group.at(-1)];
+  const first = group.at(0);
+  const last = group.at(-1);
   if (first === undefined || last === undefined) return [];
   const parts = Array.from({ length: PARTS }, (): Uint8Array[] => []);
   for (const { records } of group)
@@ -60,7 +61,9 @@ function mergedRows(bucket: number, group: readonly AuditSegmentTable[]): AuditS
       parts[(records[offset + 1] as number) >> 4]?.push(records.subarray(offset, offset + RECORD_LENGTH));
   const { segment } = last;
   return parts.map((records, part) => ({
-    ...{ bucket: BUCKETS + bucket * PARTS + part, segment, first_block: first.first_block },
+    bucket: BUCKETS + bucket * PARTS + part,
+    segment,
+    first_block: first.first_block,
     records: Buffer.concat(records),
   }));
 }

@@ -58,8 +58,15 @@ export function createWebhook({ client, sign, clock, profile, issuer, timeoutMs 
     async send({ target, body, headers }, signal) {
       try {
         const answer = await client.request({
-          ...{ url: target.sink, method: "POST", headers, body, signal, timeoutMs },
-          ...{ maxBytes: MAX_ANSWER_BYTES, ignoreBody: true, keepBytes: MAX_RECORDED_BYTES + 1 },
+          url: target.sink,
+          method: "POST",
+          headers,
+          body,
+          signal,
+          timeoutMs,
+          maxBytes: MAX_ANSWER_BYTES,
+          ignoreBody: true,
+          keepBytes: MAX_RECORDED_BYTES + 1,
         });
         const error = answer.status >= 200 && answer.status < 300 ? "" : `the sink answered with status ${answer.status}`;
         const retryAfterMs = parseRetryAfter(answer.headers["retry-after"], clock.now());

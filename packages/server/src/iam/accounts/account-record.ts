@@ -85,9 +85,20 @@ export async function insertAccount(db: WriteDb, identityUid: string, draft: Acc
   await db
     .insertInto("local_account")
     .values({
-      ...{ identity_uid: identityUid, subject, user_handle, email, name, email_within: emailWithin ?? null },
-      ...{ email_key: null, email_verified_time: null, password_hash: null, totp_secret: null, totp_step: null, disabled_time: null },
-      ...{ create_time: time, update_time: time },
+      identity_uid: identityUid,
+      subject,
+      user_handle,
+      email,
+      name,
+      email_within: emailWithin ?? null,
+      email_key: null,
+      email_verified_time: null,
+      password_hash: null,
+      totp_secret: null,
+      totp_step: null,
+      disabled_time: null,
+      create_time: time,
+      update_time: time,
     })
     .execute();
 }

@@ -47,7 +47,12 @@ export async function linkAccount(db: WriteDb, { identityUid, person, now }: Acc
   const { numInsertedOrUpdatedRows } = await db
     .insertInto("account_link")
     .values({
-      ...{ uid, org_uid: organizationUid, identity_uid: identityUid, linked_uid: linkedUid, idp_uid: provider.uid, name },
+      uid,
+      org_uid: organizationUid,
+      identity_uid: identityUid,
+      linked_uid: linkedUid,
+      idp_uid: provider.uid,
+      name,
       create_time: now.toISOString(),
     })
     .onConflict((conflict) => conflict.columns(["linked_uid", "org_uid"]).doNothing())

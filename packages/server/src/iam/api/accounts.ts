@@ -144,7 +144,9 @@ function assertPasskeyName(name: string): void {
 async function describe({ identity_uid: uid, name, email, ...account }: LocalAccountTable, { db }: Call): Promise<Account> {
   const passkeys = await passkeysOf(db, uid);
   return create(AccountSchema, {
-    ...{ uid, name, email },
+    uid,
+    name,
+    email,
     emailVerified: account.email_verified_time !== null,
     hasPassword: account.password_hash !== null,
     hasAuthenticatorApp: account.totp_secret !== null,

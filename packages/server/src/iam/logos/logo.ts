@@ -42,7 +42,9 @@ function assertPng(bytes: Buffer): void {
 
 function assertSvg(text: string): void {
   const parser = new SaxesParser({ xmlns: false });
-  let [elements, depth, references] = [0, 0, 0];
+  let elements = 0;
+  let depth = 0;
+  let references = 0;
   parser.on("error", () => {
     throw refused("must be a PNG or SVG image");
   });

@@ -205,7 +205,8 @@ export async function assertSignedByUs(token: ParsedJwt, keys: SigningKeys): Pro
  */
 function principalFromClaims(claims: Claims, issuer: string): Principal {
   const uid = stringClaim(claims, "sub") ?? "";
-  const [issuedAt, expiry] = [claimOf(claims, "iat"), claimOf(claims, "exp")];
+  const issuedAt = claimOf(claims, "iat");
+  const expiry = claimOf(claims, "exp");
   const registered = stringClaim(claims, "registered");
   const pullTokenSecret = stringClaim(claims, "pull_token_secret");
   if (!isUid(uid) || typeof issuedAt !== "number" || typeof expiry !== "number" || !isRecord(claimOf(claims, "act")))

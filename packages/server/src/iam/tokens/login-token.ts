@@ -90,7 +90,8 @@ export function createLoginTokens({ issuer }: Pick<AccessTokens, "issuer">, keys
     isLoginToken: (token) => claimOf(token.claims, CLAIM) !== undefined,
     async verify(token, now) {
       await assertSignedByUs(token, keys);
-      const [login, exp] = [claimOf(token.claims, CLAIM), claimOf(token.claims, "exp")];
+      const login = claimOf(token.claims, CLAIM);
+      const exp = claimOf(token.claims, "exp");
       const identityUid = stringClaim(token.claims, "sub") ?? "";
       if (token.issuer !== issuer || !isRecord(login) || !isRecord(login.profile) || typeof exp !== "number")
         throw invalidToken("not a sign-in token");

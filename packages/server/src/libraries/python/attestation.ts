@@ -84,7 +84,8 @@ function assertStatement(bytes: Buffer, what: string, { fileName, sha256 }: Atte
 /** PEP 740: the subject may spell the name and the version in another way. */
 function isSameFile(name: string, fileName: string): boolean {
   try {
-    const [one, other] = [parsePythonFileName(name), parsePythonFileName(fileName)];
+    const one = parsePythonFileName(name);
+    const other = parsePythonFileName(fileName);
     return (
       normalizeProject(one.project) === normalizeProject(other.project) &&
       one.version.sortKey === other.version.sortKey &&

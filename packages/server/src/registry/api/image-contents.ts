@@ -43,7 +43,8 @@ export function imageContentsService({ parsers, names, blobReferences }: ImageCo
       }),
 
       compareImages: read(async ({ uid, digest, before }, { db }) => {
-        const [old, now] = [await descriptionsOf(db, uid, before), await descriptionsOf(db, uid, digest)];
+        const old = await descriptionsOf(db, uid, before);
+        const now = await descriptionsOf(db, uid, digest);
         const differences = differencesOf(await readAllPackages(db, old), await readAllPackages(db, now));
         return create(ImageComparisonSchema, {
           differences: differences.slice(0, MAX_DIFFERENCES),

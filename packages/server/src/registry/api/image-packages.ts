@@ -57,7 +57,9 @@ function packageOf({ description, ...found }: ListedPackage) {
 
 function scanOf({ digest, imageDigest, platform, scan }: ImageDescription): ImageScan {
   return create(ImageScanSchema, {
-    ...{ digest, imageDigest, platform },
+    digest,
+    imageDigest,
+    platform,
     state: states[scan.state],
     distribution: scan.distribution,
     ...(scan.read_time !== null && { readTime: timestampFromText(scan.read_time) }),

@@ -85,7 +85,8 @@ function imageAt({ value, path }: Place, globalRegistry: string): string {
   const repository = textOf(value.repository);
   if (repository === "" || repository.includes("://")) return "";
   const registry = globalRegistry || textOf(value.registry);
-  const [tag, digest] = [textOf(value.tag), textOf(value.digest)];
+  const tag = textOf(value.tag);
+  const digest = textOf(value.digest);
   return `${registry === "" ? "" : `${registry}/`}${repository}${tag === "" ? "" : `:${tag}`}${digest === "" ? "" : `@${digest}`}`;
 }
 

@@ -53,8 +53,11 @@ export async function recordChartImages(
   }
   if (requirements.size === 0) return;
   const rows = [...requirements].map(([repository, requirement]) => ({
-    ...{ repo_uid: repoUid, manifest_digest: digest, org_uid: rootOf(repoUid) },
-    ...{ repository, requirement },
+    repo_uid: repoUid,
+    manifest_digest: digest,
+    org_uid: rootOf(repoUid),
+    repository,
+    requirement,
   }));
   await db
     .insertInto("chart_image")

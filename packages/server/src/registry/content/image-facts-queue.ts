@@ -67,7 +67,10 @@ type QueueParts = Pick<ChunkQueueOptions, "store" | "clock" | "table" | "key" | 
 /** The queue's table and its work, for the worker and for tests. */
 export function factsQueue(store: Store, clock: Clock): QueueParts {
   return {
-    ...{ store, clock, table: "image_facts_wait", key: "image" },
+    store,
+    clock,
+    table: "image_facts_wait",
+    key: "image",
     async runChunk(db, image, lockItem) {
       const repoUid = image.slice(0, image.indexOf("@"));
       // A push locks in the same order.

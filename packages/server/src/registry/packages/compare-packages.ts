@@ -41,9 +41,11 @@ export async function readAllPackages(db: ReadDb, descriptions: readonly ImageDe
 
 /** In the order of names. A package may have several versions in an image. */
 export function differencesOf(before: readonly ComparedPackage[], after: readonly ComparedPackage[]): PackageDifference[] {
-  const [old, now] = [versionsOf(before), versionsOf(after)];
+  const old = versionsOf(before);
+  const now = versionsOf(after);
   return [...new Set([...old.keys(), ...now.keys()])].sort().flatMap((key) => {
-    const [from, to] = [sorted(old.get(key)), sorted(now.get(key))];
+    const from = sorted(old.get(key));
+    const to = sorted(now.get(key));
     if (from.join("\n") === to.join("\n")) return [];
     const [name = "", type = "", platform = ""] = key.split("\n");
     return [{ name, type, platform, before: from, after: to }];

@@ -53,7 +53,8 @@ export function createReadPaths(aliases: ReadonlyMap<string, string>): ReadPaths
 
 function kindBehind(path: string, aliases: ReadonlyMap<string, string>): ImageFileKind | undefined {
   const folder = path.slice(0, Math.max(0, path.lastIndexOf("/")));
-  const [file, parent] = [aliases.get(path), aliases.get(folder)];
+  const file = aliases.get(path);
+  const parent = aliases.get(folder);
   if (file !== undefined) return kindOf(file);
   return parent === undefined ? undefined : kindOf(parent + path.slice(folder.length));
 }

@@ -41,7 +41,11 @@ export interface SharingOptions {
 export function startSharing({ store, clock, grants, log }: SharingOptions): Worker<string> {
   return startChunkQueue({
     name: "copying fields to synced repos",
-    ...{ store, clock, log, table: "repo_share", key: "source_uid" },
+    store,
+    clock,
+    log,
+    table: "repo_share",
+    key: "source_uid",
     async runChunk(db, sourceUid, lockItem) {
       const source = await db.dialect.forShare(db.selectFrom("repo").select("body").where("uid", "=", sourceUid)).executeTakeFirst();
       await lockItem();

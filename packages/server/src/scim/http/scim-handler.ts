@@ -87,8 +87,14 @@ async function authenticate(
   const provider = await authenticateDirectory(store.reader, route?.idpUid, request.headers.authorization, clock.now());
   if (route === undefined) throw noSuchPath();
   const facts = {
-    ...{ action: `scim ${method}`, actor: provider.uid, protocol: "scim", remoteAddress, outcome: "OK" },
-    ...{ client: request.headers["user-agent"], target: provider.uid, organization: rootOf(provider.uid) },
+    action: `scim ${method}`,
+    actor: provider.uid,
+    protocol: "scim",
+    remoteAddress,
+    outcome: "OK",
+    client: request.headers["user-agent"],
+    target: provider.uid,
+    organization: rootOf(provider.uid),
   };
   // The transactions of a directory are its changes.
   const audited = auditedStore(store, facts, () => clock.now());
