@@ -1,7 +1,7 @@
 /** The table of a list. Rows outside of the window are not in the page; arrow keys move between rows and Enter opens one. */
 import { Table, UnstyledButton } from "@mantine/core";
-import { useVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, type ReactNode, useCallback, useEffect, useRef } from "react";
+import { type KeyboardEvent, type ReactNode, useCallback, useEffect } from "react";
+import { useVirtualRows } from "../frame/virtual-rows.ts";
 import type { Column } from "./columns.ts";
 import classes from "./rows.module.css";
 
@@ -24,17 +24,9 @@ const ROWS_AHEAD = 30;
 
 export function Rows<Item>(props: RowsProps<Item>) {
   const { title, items, total, columns, keyOf, onOpen, orderBy, onOrder, hasMore, onMore } = props;
-  const scroller = useRef<HTMLDivElement>(null);
-  // The virtualizer measures all rows again if this function changes.
-  const getItemKey = useCallback((index: number) => keyOf(items[index] as Item), [items, keyOf]);
-  const rows = useVirtualizer({
-    count: items.length,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => ROW_HEIGHT,
-    getItemKey,
-    overscan: 12,
-  });
-  const visible = rows.getVirtualItems();
+  const keyOfIndex = useCallback((index: number) => keyOf(items[index] as Item), [items, keyOf]);
+  const { scroller, virtual, focusRow } = useVirtualRows({ count: items.length, rowHeight: ROW_HEIGHT, keyOf: keyOfIndex });
+  const visible = virtual.getVirtualItems();
   const last = visible.at(-1)?.index ?? 0;
   useEffect(() => {
     if (hasMore && last >= items.length - ROWS_AHEAD) onMore();
@@ -47,19 +39,11 @@ export function Rows<Item>(props: RowsProps<Item>) {
     const next = index + (event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0);
     if (next === index || next < 0 || next >= items.length) return;
     event.preventDefault();
-    const rowOf = () => scroller.current?.querySelector<HTMLElement>(`[data-index="${next}"]`);
-    const row = rowOf();
-    if (row) {
-      row.focus();
-      return;
-    }
-    rows.scrollToIndex(next);
-    // The row is drawn after this task.
-    requestAnimationFrame(() => rowOf()?.focus());
+    focusRow(next);
   }
 
   const before = visible[0]?.start ?? 0;
-  const after = rows.getTotalSize() - (visible.at(-1)?.end ?? 0);
+  const after = virtual.getTotalSize() - (visible.at(-1)?.end ?? 0);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: people without a pointer scroll it by keys
     <section ref={scroller} className={classes.scroller} tabIndex={0} aria-label={title}>
@@ -79,7 +63,7 @@ export function Rows<Item>(props: RowsProps<Item>) {
               <Table.Tr
                 key={key as string}
                 data-index={index}
-                ref={rows.measureElement}
+                ref={virtual.measureElement}
                 aria-rowindex={index + 2}
                 tabIndex={0}
                 onKeyDown={(event) => handleKey(event, index)}

@@ -3,11 +3,11 @@ import { useQuery } from "@connectrpc/connect-query";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { Group as Row, Stack, Text, Title } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
-import { useVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, useCallback, useRef, useState } from "react";
+import { type KeyboardEvent, useCallback, useState } from "react";
 import { ErrorAlert } from "../frame/error-alert.tsx";
 import { screenPath, useOrganization } from "../frame/organization.ts";
 import { ScreenLink } from "../frame/screen-link.tsx";
+import { useVirtualRows } from "../frame/virtual-rows.ts";
 import { CreateGroupButton } from "./create-group.tsx";
 import classes from "./tree.module.css";
 import { type Tree, type TreeRow, useTree } from "./tree-nodes.ts";
@@ -39,59 +39,29 @@ export function Screen() {
 
 function Rows({ tree }: { readonly tree: Tree }) {
   const { rows } = tree;
-  const scroller = useRef<HTMLDivElement>(null);
   const [focused, setFocused] = useState(0);
   const organization = useOrganization();
   const navigate = useNavigate();
-  // The virtualizer measures all rows again if this function changes.
-  const getItemKey = useCallback((index: number) => rows[index]?.key ?? index, [rows]);
-  const virtual = useVirtualizer({
-    count: rows.length,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => ROW_HEIGHT,
-    getItemKey,
-    overscan: 12,
-  });
+  const keyOf = useCallback((index: number) => rows[index]?.key ?? index, [rows]);
+  const { scroller, virtual, focusRow } = useVirtualRows({ count: rows.length, rowHeight: ROW_HEIGHT, keyOf });
   const current = Math.min(focused, rows.length - 1);
 
   function focus(index: number): void {
     if (index < 0 || index >= rows.length) return;
     setFocused(index);
-    const rowOf = () => scroller.current?.querySelector<HTMLElement>(`[data-index="${index}"]`);
-    const row = rowOf();
-    if (row) {
-      row.focus();
-      return;
-    }
-    virtual.scrollToIndex(index);
-    // The row is drawn after this task.
-    requestAnimationFrame(() => rowOf()?.focus());
+    focusRow(index);
   }
 
-  /** The keys of a tree (WAI-ARIA Authoring Practices). */
   function handleKey(event: KeyboardEvent, index: number): void {
-    const row = rows[index];
-    if (row === undefined || event.target !== event.currentTarget) return;
-    const isGroup = row.kind === "group";
-    const actions: Record<string, () => void> = {
-      ArrowDown: () => focus(index + 1),
-      ArrowUp: () => focus(index - 1),
-      Home: () => focus(0),
-      End: () => focus(rows.length - 1),
-      ArrowRight: () => (isGroup && !row.isOpen ? tree.toggle(row.group.uid) : focus(index + 1)),
-      ArrowLeft: () =>
-        isGroup && row.isOpen
-          ? tree.toggle(row.group.uid)
-          : focus(rows.findLastIndex(({ depth }, each) => each < index && depth < row.depth)),
-      Enter: () => {
-        if (row.kind === "more") tree.loadMore(row);
-        if (isGroup) void navigate({ to: screenPath(organization, "/group", row.group.uid), search: {} });
-      },
-    };
-    const action = actions[event.key];
+    if (event.target !== event.currentTarget) return;
+    const action = actionOf(event.key, tree, index, { focus, open });
     if (action === undefined) return;
     event.preventDefault();
     action();
+  }
+
+  function open(groupUid: string): void {
+    void navigate({ to: screenPath(organization, "/group", groupUid), search: {} });
   }
 
   return (
@@ -120,6 +90,34 @@ function Rows({ tree }: { readonly tree: Tree }) {
       </div>
     </div>
   );
+}
+
+interface TreeMoves {
+  readonly focus: (index: number) => void;
+  /** Opens the screen of the group. */
+  readonly open: (groupUid: string) => void;
+}
+
+/** The keys of a tree (WAI-ARIA Authoring Practices). @param index of the row that has the focus */
+function actionOf(key: string, { rows, toggle, loadMore }: Tree, index: number, { focus, open }: TreeMoves): (() => void) | undefined {
+  const row = rows[index];
+  if (row === undefined) return undefined;
+  const group = row.kind === "group" ? row.group.uid : undefined;
+  const isOpen = row.kind === "group" && row.isOpen;
+  const parent = () => rows.findLastIndex(({ depth }, each) => each < index && depth < row.depth);
+  const actions: Record<string, () => void> = {
+    ArrowDown: () => focus(index + 1),
+    ArrowUp: () => focus(index - 1),
+    Home: () => focus(0),
+    End: () => focus(rows.length - 1),
+    ArrowRight: () => (group !== undefined && !isOpen ? toggle(group) : focus(index + 1)),
+    ArrowLeft: () => (group !== undefined && isOpen ? toggle(group) : focus(parent())),
+    Enter: () => {
+      if (row.kind === "more") loadMore(row);
+      if (group !== undefined) open(group);
+    },
+  };
+  return actions[key];
 }
 
 function RowContent({ row, tree }: { readonly row: TreeRow; readonly tree: Tree }) {
