@@ -70,6 +70,20 @@ describeWithWorld("account associations", (world) => {
     assert.deepEqual(await list("uidp.inRoot=true"), []);
   });
 
+  it("account associations are ordered by their groups, in both directions and over pages", async () => {
+    const top = await made();
+    const groups = [top, await world.group(top), await world.group(top)].toSorted();
+    for (const group of groups.slice(1)) await create(group, {});
+    const list = async (query: string) => {
+      const { accountAssociations, nextPageToken } = parse((await world.raw("GET", `${path}?uidp.descendantsOf=${top}&${query}`)).text);
+      return { uids: (accountAssociations as { uid: string }[]).map(({ uid }) => uid), token: textOf(nextPageToken ?? "") };
+    };
+    assert.deepEqual((await list("order_by=group")).uids, groups);
+    const first = await list("order_by=group%20desc&page_size=2");
+    const second = await list(`order_by=group%20desc&page_size=2&page_token=${first.token}`);
+    assert.deepEqual([...first.uids, ...second.uids], groups.toReversed());
+  });
+
   it("an account association can be updated as a whole or provider by provider", async () => {
     const group = await made({ amazon, google });
     const get = async () => parse((await world.raw("GET", `${path}/${group}`)).text);

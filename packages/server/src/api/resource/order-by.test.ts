@@ -64,4 +64,9 @@ describe("order_by", () => {
   test("order_by accepts an alias only if the resource has the column that it stands for", () => {
     assert.throws(() => parseOrderBy("created_at", { ...resource, orderBy: ["uid"] }), HoltError);
   });
+
+  test("order_by accepts group as an alias of the uid only if the resource has the uid of its group", () => {
+    assert.deepEqual(parseOrderBy("group desc", { ...resource, hasUidOfGroup: true }), { column: "uid", descending: true });
+    assert.throws(() => parseOrderBy("group", resource), HoltError);
+  });
 });
