@@ -8,6 +8,7 @@ import {
 } from "@holt/api/gen/platform/advisory/v2/security_advisories_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
+import { TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
 import { ReviewStatus } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { timestampFromText } from "../../src/lib/clock.ts";
 import { Code } from "../../src/lib/errors.ts";
@@ -293,6 +294,26 @@ describeWithWorld("reports of resolved vulnerabilities", (world) => {
         .execute(),
     );
     assert.deepEqual(await resolved({ repo: elsewhere }), {});
+  });
+
+  it("reports contain nothing of manifests that the repo does not have, although a tag or an index names them", async () => {
+    const other = await world.group("", `other-${name}`);
+    await world.must(ReposService.method.createRepo, { parent: other, repo: { name: "private" } });
+    using registry = createRegistryClient(world.baseUrl, `Bearer ${world.owner.token}`);
+    const foreign = await registry.image(`other-${name}/private`, "latest", { architecture: "amd64" });
+    await putPackages(world.store, foreign.digest, [{ name: "openssl", version: "3.0.1-r0" }]);
+    await advise({ events: [fixed(day(1), "3.0.1-r0")] });
+    await world.must(TagsService.method.createTag, { parent: repo, tag: { name: "latest", digest: foreign.digest } });
+    await move("latest", foreign.digest, day(-3));
+    assert.deepEqual(await resolved(), {});
+    const index = await registry.manifest(`org-${name}/${name}`, { schemaVersion: 2, mediaType: INDEX, manifests: [foreign] }, "index");
+    await move("index", index.digest, day(-3));
+    assert.deepEqual(await resolved({ tags: ["index"] }), {});
+    await push([], { sbom: day(-3) });
+    const own = await push([{ name: "zlib", version: "1-r0" }], { sbom: day(-2) });
+    const attestation = { name: `${own.replace(":", "-")}.sbom`, digest: foreign.digest };
+    await world.must(TagsService.method.createTag, { parent: repo, tag: attestation });
+    assert.deepEqual(await resolved({ tags: ["sbom"] }), {});
   });
 
   it("an advisory applies to all packages that are built from its artifact", async () => {
