@@ -1,5 +1,7 @@
 /** Says how the rows of the registry's tables belong to organizations. */
+
 import { isIn, type OrganizationTables, owned, related, stays } from "../transfer/organization-tables.ts";
+import { blobsOfExported } from "./content/stored-manifest.ts";
 
 /** Facts about manifests follow from their bytes, so all organizations share them. */
 const aboutManifests = (organization: string) =>
@@ -22,7 +24,7 @@ export const registryTables: OrganizationTables = {
   registry_settings: owned("group_uid"),
   pull_recording: owned("org_uid"),
   signature_key: owned("uid"),
-  manifest: owned("repo_uid"),
+  manifest: owned("repo_uid", { blobsIn: blobsOfExported }),
   manifest_reference: owned("repo_uid"),
   image: owned("repo_uid"),
   image_facts_wait: owned("repo_uid"),

@@ -51,7 +51,10 @@ export class ImportedRows {
     const { exported, references, listed } = this.#parts;
     const { uid } = exported.organization;
     const isNew = await ownership.newRows?.(this.#db, uid);
-    const verifiers = [createRowVerifier(shape, ownership, uid), createBlobVerifier(shape, references, listed)];
+    const verifiers = [
+      createRowVerifier(shape, ownership, uid),
+      createBlobVerifier({ ...ownership, name: shape.name }, references, listed),
+    ];
     const destination = { shape, ownership, verifiers };
     const unverified = isVerifiedLater(ownership) ? new UnverifiedTable(shape, ownership) : undefined;
     if (unverified !== undefined) this.#unverified.push(unverified);

@@ -38,6 +38,11 @@ export interface CarriedTable {
    * Undefined if it has none.
    */
   newRows?(db: ReadDb, organization: string): Promise<((row: Readonly<Record<string, Cell | Uint8Array>>) => Promise<boolean>) | undefined>;
+  /**
+   * Digests of the blobs that the content of a row of an export names, apart from those in columns.
+   * @throws Error for the operator if the content is damaged
+   */
+  blobsIn?(row: Readonly<Record<string, Cell | Uint8Array>>): readonly string[];
   /** The rows are imported only with the row that the column refers to, not where that one exists already. */
   readonly onlyWith?: { readonly column: string; readonly table: string };
   /** Columns with numbers of rows, which each server assigns anew, and the tables that they refer to. */

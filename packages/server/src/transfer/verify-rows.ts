@@ -30,13 +30,14 @@ export function createRowVerifier({ name, columns }: TableShape, { isOwned }: Ca
  * @returns a function that throws an Error for the operator if a row names another blob
  */
 export function createBlobVerifier(
-  { name }: TableShape,
+  { name, blobsIn }: Pick<TableShape, "name"> & Pick<CarriedTable, "blobsIn">,
   references: readonly BlobReference[],
   listed: ReadonlySet<string>,
 ): (row: Row) => void {
   const columns = references.filter(({ table }) => table === name).map(({ column }) => column);
   return (row) => {
-    const missing = columns.map((column) => String(row[column])).find((digest) => !listed.has(digest));
+    const named = [...columns.map((column) => String(row[column])), ...(blobsIn?.(row) ?? [])];
+    const missing = named.find((digest) => !listed.has(digest));
     if (missing !== undefined)
       throw new Error(`a row of ${name} in the export names the blob ${missing}, which the export does not have; nothing was imported`);
   };

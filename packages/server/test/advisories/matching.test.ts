@@ -91,21 +91,42 @@ describeWithWorld("comparing packages of images with advisories", (world) => {
     assert.equal((await rows()).findings.length, 1);
   });
 
+  const contextOf = (write: <T>(work: (db: WriteDb) => Promise<T>) => Promise<T>) => ({
+    store: world.store,
+    publication: createPublication({ organizations: "none" }),
+    now: () => world.clock.now(),
+    write,
+  });
+
+  test("an image that only another organization has is linked to none of its packages", async () => {
+    using other = await createFindingsWorld(world);
+    const digest = await other.push(["private 1"]);
+    await other.settle();
+    const linked = () => reader().selectFrom("matched_image").select("org_uid").where("digest", "=", digest).execute();
+    const before = await linked();
+    assert.deepEqual(before, [{ org_uid: other.org }]);
+    const batch = { orgUid: given.org, kind: "image", requests: [{ name: digest, token: "of the test" }] } as const;
+    await matchImages(
+      batch,
+      contextOf((work) => world.store.transaction(work)),
+    );
+    assert.deepEqual(await linked(), before);
+    assert.equal(
+      (await rows()).packages.some(({ name }) => name === "private"),
+      false,
+    );
+  });
+
   test("many images are linked in one transaction, and their events are emitted in another", async () => {
     const images = await reader().selectFrom("matched_image").select(["id", "digest"]).where("org_uid", "=", given.org).execute();
     assert.equal(images.length, IMAGES + 1);
     const linked = () => readLinks(images);
     const before = await linked();
     let transactions = 0;
-    const context = {
-      store: world.store,
-      publication: createPublication({ organizations: "none" }),
-      now: () => world.clock.now(),
-      write: <T>(work: (db: WriteDb) => Promise<T>) => {
-        transactions++;
-        return world.store.transaction(work);
-      },
-    };
+    const context = contextOf((work) => {
+      transactions++;
+      return world.store.transaction(work);
+    });
     // These requests are not in the queue, so the server leaves them to the test.
     const requests = images.map(({ digest }) => ({ name: digest, token: "of the test" }));
     await matchImages({ orgUid: given.org, kind: "image", requests }, context);

@@ -7,6 +7,7 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { zstdCompressSync } from "node:zlib";
 import pg from "pg";
+import { digestOf } from "../../src/blobs/digest.ts";
 import { sha256Hex } from "../../src/lib/sha256.ts";
 import { type ExportedOrganization, MANIFEST } from "../../src/transfer/export-format.ts";
 import { storeNames } from "../harness/harness.ts";
@@ -191,14 +192,28 @@ for (const store of storeNames) {
     const size = "secret bytes of layer 0".length;
     const [exported, forged] = [join(folder.path, "export"), join(folder.path, "forged")];
     assert.equal((await runHoltd(["export", "my-org", exported], from)).code, 0);
-    await cp(exported, forged, { recursive: true });
-    const [row = {}] = (await rowsIn(exported)).get("repo_blob") ?? [];
-    await addRow(forged, "repo_blob", { ...row, digest: secret });
     const refuse = async (message: RegExp) => {
       const { code, stderr } = await runHoltd(["import", "org", forged], to);
       assert.equal(code, 1, stderr);
       assert.match(stderr, message);
     };
+    const refuseRow = async (table: string, row: Row, message: RegExp) => {
+      await cp(exported, forged, { recursive: true });
+      await addRow(forged, table, row);
+      await refuse(message);
+      await rm(forged, { recursive: true });
+    };
+    const [manifest = {}] = (await rowsIn(exported)).get("manifest") ?? [];
+    const content = Buffer.from(String(manifest.content), "base64").toString();
+    const naming = Buffer.from(content.replace(/sha256:[0-9a-f]{64}/, secret));
+    const forgedManifest = { ...manifest, digest: digestOf(naming), content: naming.toString("base64") };
+    await refuseRow("manifest", forgedManifest, new RegExp(`a row of manifest in the export names the blob ${secret}, which`));
+    // Under the digest of a manifest of another organization, its packages would be shown.
+    const foreign = { ...manifest, digest: digestOf(Buffer.from("another manifest")) };
+    await refuseRow("manifest", foreign, /the content of the manifest sha256:[0-9a-f]+ in the export is damaged/);
+    await cp(exported, forged, { recursive: true });
+    const [row = {}] = (await rowsIn(exported)).get("repo_blob") ?? [];
+    await addRow(forged, "repo_blob", { ...row, digest: secret });
     await refuse(new RegExp(`a row of repo_blob in the export names the blob ${secret}, which the export does not have`));
     await listBlob(forged, `${secret} ${size}`);
     await refuse(new RegExp(`the export has lost the blob ${secret}`));

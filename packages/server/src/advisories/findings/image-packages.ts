@@ -3,6 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import { sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
 import { originVersionOf, parseVerbatimPackageUrl } from "../../lib/package-url.ts";
+import { rangeBelow } from "../../lib/uid.ts";
 import { packageKey } from "../model/package-key.ts";
 import type { MatchedPackageTable } from "../tables.ts";
 
@@ -13,10 +14,13 @@ export interface Scan {
   readonly package_count: number;
 }
 
-export async function readScans(db: ReadDb, digests: readonly string[]): Promise<Scan[]> {
+/** Only of manifests that the organization has. */
+export async function readScans(db: ReadDb, orgUid: string, digests: readonly string[]): Promise<Scan[]> {
   const wanted = db.dialect.valuesOf(digests);
+  const { lower, upper } = rangeBelow(orgUid);
   const { rows } = await sql<Scan>`select s.digest, s.distribution, s.package_count from ${wanted} as v
-    cross join image_scan as s where s.digest = v.value`.execute(db);
+    cross join image_scan as s where s.digest = v.value and exists (
+      select 1 from manifest as m where m.digest = s.digest and m.repo_uid >= ${lower} and m.repo_uid < ${upper})`.execute(db);
   return rows;
 }
 

@@ -14,7 +14,7 @@ const PACKAGES_PER_TRANSACTION = 1000;
 
 export async function matchImages(batch: Batch, context: MatchContext): Promise<void> {
   const names = batch.requests.map(({ name }) => name);
-  const scans = new Map((await readScans(context.store.reader, names)).map((scan) => [scan.digest, scan]));
+  const scans = new Map((await readScans(context.store.reader, batch.orgUid, names)).map((scan) => [scan.digest, scan]));
   for (const requests of groupBySize(batch.requests, scans))
     await linkImages({ batch: { ...batch, requests }, scans: requests.flatMap(({ name }) => scans.get(name) ?? []), context });
 }

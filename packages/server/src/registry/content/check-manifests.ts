@@ -1,11 +1,8 @@
 /** Looks for manifests and tags that lack what they refer to. */
 import { sql } from "kysely";
 import { type CutPage, cutPage } from "../../api/resource/page-bytes.ts";
-import { digestOf, parseDigest } from "../../blobs/digest.ts";
 import type { ReadDb } from "../../db/store.ts";
-import { OciError } from "../oci-error.ts";
-import type { ManifestTable } from "../tables.ts";
-import { blobsOf, parseManifest } from "./manifest.ts";
+import { isDamagedManifest, neededBlobs, type StoredManifest } from "./stored-manifest.ts";
 
 const ROWS_PER_PAGE = 200;
 
@@ -67,8 +64,6 @@ async function findMissingBlobs(db: ReadDb, repoUid: string, digests: readonly s
   return new Map([...byHolder].map(([holder, held]) => [holder, held.map(({ digest }) => digest)]));
 }
 
-type StoredManifest = Pick<ManifestTable, "digest" | "media_type" | "content">;
-
 function readContents(db: ReadDb, repoUid: string, digests: readonly string[]): Promise<StoredManifest[]> {
   return db
     .selectFrom("manifest")
@@ -82,22 +77,11 @@ function readContents(db: ReadDb, repoUid: string, digests: readonly string[]): 
 /** @param missing blobs that the manifest refers to and the repo does not link */
 function problemsOf(manifest: StoredManifest, repoUid: string, missing: readonly string[]): string[] {
   const name = `the manifest ${manifest.digest} of the repo ${repoUid}`;
-  const isDamaged = digestOf(manifest.content, parseDigest(manifest.digest)?.algorithm) !== manifest.digest;
+  const isDamaged = isDamagedManifest(manifest);
   const needed = isDamaged || missing.length === 0 ? undefined : neededBlobs(manifest);
   const lacking = missing.filter((digest) => needed?.has(digest) ?? true);
   return [
     ...(isDamaged ? [`the content of ${name} is damaged`] : []),
     ...lacking.map((digest) => `${name} refers to the blob ${digest}, which the repo has not`),
   ];
-}
-
-/** The blobs without which a push of the manifest is refused; undefined for a manifest that is refused anyway today. */
-function neededBlobs({ content, media_type: mediaType }: StoredManifest): ReadonlySet<string> | undefined {
-  try {
-    const needed = blobsOf(parseManifest(content, mediaType)).filter(({ isForeign }) => !isForeign);
-    return new Set(needed.map(({ digest }) => digest));
-  } catch (error) {
-    if (error instanceof OciError) return undefined;
-    throw error;
-  }
 }
