@@ -76,16 +76,20 @@ function compileZero(schema: DescMessage): () => Fields {
 
 function compileField(field: DescField): FieldReader {
   const decode = compileFieldDecoder(field);
-  const takesNull = field.message?.typeName === "google.protobuf.Value" || field.enum?.typeName === "google.protobuf.NullValue";
-  const isSingular = field.fieldKind !== "list" && field.fieldKind !== "map";
   return (message, json) => {
-    if (json === null && !(takesNull && isSingular)) return;
+    if (json === null && !hasNull(field)) return;
     try {
       assign(message, field, decode(json));
     } catch (error) {
       throw JsonFieldError.within(field.name, error);
     }
   };
+}
+
+/** Whether null is a value of the field. Other fields count as absent with it. */
+export function hasNull({ fieldKind, message, enum: enumeration }: DescField): boolean {
+  const takesNull = message?.typeName === "google.protobuf.Value" || enumeration?.typeName === "google.protobuf.NullValue";
+  return takesNull && fieldKind !== "list" && fieldKind !== "map";
 }
 
 function assign(message: Fields, field: DescField, value: unknown): void {

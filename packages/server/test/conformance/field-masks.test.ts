@@ -49,6 +49,19 @@ describeWithSamples("field masks", (world) => {
         }
       });
 
+      test("a field that is null counts as absent: it stays without a mask, and is cleared by a mask that names it", async () => {
+        for (const [key, value] of Object.entries(change)) {
+          await patch("", { [key]: value });
+          const before = await stored();
+          assert.equal((await patch("", { [key]: null })).text, before);
+          const query = `?updateMask=${key}`;
+          const answers = [await patch(query, { [key]: null }), await patch(query, {})];
+          assert.equal(answers[0]?.status, answers[1]?.status);
+          assert.equal(answers[0]?.text, answers[1]?.text);
+          await patch("?updateMask=*", created);
+        }
+      });
+
       test("a mask is obeyed in camelCase and snake_case, and fields that it does not name stay", async () => {
         for (const key of Object.keys(change)) {
           const { name = "" } = fieldNamed(sample, key) ?? {};
@@ -56,7 +69,7 @@ describeWithSamples("field masks", (world) => {
             const before = await stored();
             const after = (await patch(query, change)).text;
             assertOnlyChanged(sample, parse(before), parse(after), [key]);
-            await patch("", { [key]: created[key] ?? null });
+            await patch(query, created);
           }
         }
       });

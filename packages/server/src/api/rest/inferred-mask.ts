@@ -1,7 +1,8 @@
-/** Infers the field mask of a PATCH without one: the fields in its body, including empty ones (AIP-134). */
+/** Infers the field mask of a PATCH without one: the fields in its body, including empty ones (AIP-134), but not `null`, which means absent. */
 import { create, type DescField, type DescMessage, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import { type FieldMask, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { fieldsBySpelling } from "../../lib/field-spellings.ts";
+import { hasNull } from "../../lib/proto-json-decode.ts";
 
 /** @param json the resource as the client sent it; it has been decoded as `resource` before */
 export function inferMask(resource: DescMessage, json: JsonObject): FieldMask {
@@ -14,7 +15,7 @@ function collect(message: DescMessage, json: JsonObject, prefix: string, paths: 
   const fields = fieldsBySpelling(message);
   for (const [key, value] of Object.entries(json)) {
     const field = fields.get(key);
-    if (field === undefined) continue;
+    if (field === undefined || (value === null && !hasNull(field))) continue;
     const path = prefix + field.name;
     if (hasSubpaths(field, value)) collect(field.message as DescMessage, value as JsonObject, `${path}.`, paths);
     else paths.add(path);
@@ -24,5 +25,5 @@ function collect(message: DescMessage, json: JsonObject, prefix: string, paths: 
 /** Lists and maps are replaced as a whole, as are empty messages and messages with a special JSON form, such as times. */
 function hasSubpaths(field: DescField, value: JsonValue): boolean {
   if (field.fieldKind !== "message" || field.message.file.proto.package === "google.protobuf") return false;
-  return typeof value === "object" && value !== null && Object.keys(value).length > 0;
+  return typeof value === "object" && value !== null && Object.values(value).some((each) => each !== null);
 }

@@ -240,9 +240,10 @@ describe("the mask of an update", () => {
     assert.deepEqual(mask("PATCH /iam/v2/identities/a?updateMask=*", '{"name":"x"}'), ["*"]);
   });
 
-  it("the mask of an update is inferred from the known fields of the body otherwise, also from empty ones", () => {
+  it("the mask of an update is inferred from the known fields of the body otherwise, also from empty ones, but not from null", () => {
     const body = '{"name":"","description":null,"claimMatch":{"issuer":"x","claims":{"a":"b"}},"nonsense":1}';
-    assert.deepEqual(mask("PATCH /iam/v2/identities/a", body), ["name", "description", "claim_match.issuer", "claim_match.claims"]);
+    assert.deepEqual(mask("PATCH /iam/v2/identities/a", body), ["name", "claim_match.issuer", "claim_match.claims"]);
+    assert.deepEqual(mask("PATCH /iam/v2/identities/a", '{"description":null,"claimMatch":{"issuer":null}}'), ["claim_match"]);
     assert.deepEqual(mask("PATCH /iam/v2/identities/a?updateMask=", '{"name":"x"}'), ["name"]);
     assert.deepEqual(mask("PATCH /registry/v2/repos/a", '{"syncConfig":{},"activeTags":[],"sync_config":{"source":"s"}}'), [
       "sync_config",
