@@ -225,19 +225,35 @@ Architecture: amd64
     ]);
   });
 
-  test("an advisory about one of the openSUSE distributions says nothing about images of the others", async () => {
+  /** An image of an rpm distribution with zlib 1.2-1. */
+  const pushZlib = async (id: string, version: string) => {
     const { database } = await rpmDatabase([rpmHeader({ name: "zlib", version: "1.2", release: "1", arch: "noarch" }), rpmHeader({})]);
-    const pushed = async (id: string, version: string) => {
-      const layer = await layerOf({ [RPM]: database, "etc/os-release": osRelease(id, version) });
-      return (await given.repo.push([layer])).digest;
-    };
-    const [leap, tumbleweed] = [await pushed("opensuse-leap", "15.6"), await pushed("opensuse-tumbleweed", "20260101")];
+    const layer = await layerOf({ [RPM]: database, "etc/os-release": osRelease(id, version) });
+    return (await given.repo.push([layer])).digest;
+  };
+
+  test("an advisory about one of the openSUSE distributions says nothing about images of the others", async () => {
+    const [leap, tumbleweed] = [await pushZlib("opensuse-leap", "15.6"), await pushZlib("opensuse-tumbleweed", "20260101")];
     await given.importAdvisories([
       osv("CVE-2024-2101", [{ ecosystem: "openSUSE:Tumbleweed", name: "zlib", events: range("1.3-1") }]),
       osv("CVE-2024-2102", [{ ecosystem: "openSUSE:Leap 15.6", name: "zlib", events: range("1.3-1") }]),
     ]);
     assert.deepEqual(await given.found(leap), ["CVE-2024-2102 zlib 1.2-1 UNKNOWN OPEN"]);
     assert.deepEqual(await given.found(tumbleweed), ["CVE-2024-2101 zlib 1.2-1 UNKNOWN OPEN"]);
+  });
+
+  test("an advisory about one service pack of SUSE Linux Enterprise says nothing about images of the others", async () => {
+    const [sp4, sp5] = [await pushZlib("sles", "15.4"), await pushZlib("sles", "15.5")];
+    const about = (id: string, product: string) => osv(id, [{ ecosystem: `SUSE:${product}`, name: "zlib", events: range("1.3-1") }]);
+    await given.importAdvisories([
+      about("CVE-2024-2201", "Linux Enterprise Server 15 SP4-LTSS"),
+      about("CVE-2024-2202", "Linux Enterprise Module for Basesystem 15 SP5"),
+      about("CVE-2024-2203", "Linux Enterprise Module for Containers 15"),
+      about("CVE-2024-2204", "Linux Enterprise Micro 5.5"),
+    ]);
+    const [of4, of5, ofBoth] = [1, 2, 3].map((number) => `CVE-2024-220${number} zlib 1.2-1 UNKNOWN OPEN`);
+    assert.deepEqual(await given.found(sp4), [of4, ofBoth]);
+    assert.deepEqual(await given.found(sp5), [of5, ofBoth]);
   });
 
   test("language packages of SBOMs are compared by the ranges of their ecosystems", async () => {

@@ -21,7 +21,7 @@ export function appliesTo(ecosystem: string, distribution: string): boolean {
   // Fixes of Ubuntu Pro are in a repository of their own, which images do not use.
   if (name === "Ubuntu" && release[0] === "Pro") return false;
   if (name === "openSUSE" && !isOpenSuse(release[0] ?? "", id)) return false;
-  return isDistribution(name, id) && isRelease(/\d+(?:\.\d+)*/.exec(release.join(":"))?.[0] ?? "", version);
+  return isDistribution(name, id) && isRelease(releaseIn(release.join(":")), version);
 }
 
 /** @param name of an ecosystem, in any case */
@@ -34,6 +34,12 @@ export function isDistribution(name: string, id: string): boolean {
 function isOpenSuse(release: string, id: string): boolean {
   const [distribution = ""] = release.toLowerCase().split(" ");
   return id === "opensuse" || id.startsWith(`opensuse-${distribution}`);
+}
+
+/** `Linux Enterprise Server 15 SP5` is release 15.5. Without a service pack it may be about all of them. */
+function releaseIn(text: string): string {
+  const [, number = "", servicePack] = /(\d+(?:\.\d+)*)(?: SP(\d+))?/.exec(text) ?? [];
+  return servicePack === undefined ? number : `${number}.${servicePack}`;
 }
 
 /** Release 3.22 contains version 3.22.1. An empty one is unknown. */
