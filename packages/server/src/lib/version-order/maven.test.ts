@@ -60,6 +60,24 @@ test("mavenSortKey gives equal versions the same key", () => {
   for (const equal of ORDERED) assert.equal(new Set(equal.map(mavenSortKey)).size, 1, equal.join(" "));
 });
 
+/** Ascending groups of equal versions, in which `ComparableVersion` of Maven 3.8.7 contradicts itself: 1.x-a < 1.RC < 1 < 1.x-a. */
+const BY_RULES: readonly (readonly string[])[] = [
+  ["1.0.0.M1-SNAPSHOT", "1-m1-snapshot"],
+  ["1.RC", "1-RC", "1.0.0.RC"],
+  ["1.RC-a", "1-RC-a", "1.RC.a"],
+  ["1.RC-1", "1-RC-1", "1.0.0.RC-1", "1-cr-1"],
+  ["1"],
+  ["1.x", "1-x"],
+  ["1.x-a", "1-x-a"],
+];
+
+test("mavenSortKey sorts a qualifier after a dot as one after a hyphen, also in front of other parts", () => {
+  const keys = BY_RULES.map((equal) => new Set(equal.map(mavenSortKey)));
+  for (const [at, key] of keys.entries()) assert.equal(key.size, 1, BY_RULES[at]?.join(" "));
+  const each = keys.flatMap((key) => [...key]);
+  assert.deepEqual(each.toSorted(), each);
+});
+
 test("mavenSortKey returns a key for any text that is no longer than a version may be", () => {
   for (const text of ["", ".", "-", "..", "ü", "1".repeat(255), "1-".repeat(127), "a1".repeat(127), "-".repeat(255)])
     assert.equal(typeof mavenSortKey(text), "string");
