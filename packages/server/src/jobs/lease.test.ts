@@ -51,6 +51,21 @@ function suite(open: () => Promise<Store>): void {
     assert.equal((await one.renew(["a"])).size, 0);
   });
 
+  test("a lease of a server whose clock was hours ahead is free once the clock was corrected", async () => {
+    await using store = await open();
+    const clock = createManualClock();
+    const [one, other] = [leaseOf(store, clock), leaseOf(store, clock)];
+    await insertRows(store, "a");
+    clock.advance(2 * 3_600_000);
+    await claim(store, one, "a");
+    clock.advance(-2 * 3_600_000);
+    const held = () => store.reader.selectFrom("server_state").select("name").where(other.isHeld()).execute();
+    assert.deepEqual(await held(), []);
+    assert.deepEqual(await claim(store, other, "a"), ["a"]);
+    assert.equal((await one.renew(["a"])).size, 0);
+    assert.deepEqual(await held(), [{ name: "a" }]);
+  });
+
   test("a lease is checked in the transaction of the write", async () => {
     await using store = await open();
     const clock = createManualClock();
@@ -76,5 +91,7 @@ function suite(open: () => Promise<Store>): void {
     await one.releaseLeftBehind();
     const isAlone = store.dialect.notify === undefined;
     assert.deepEqual(await claim(store, one, "a", "b"), isAlone ? ["a", "b"] : []);
+    await one.releaseLeftBehind(["b"]);
+    assert.deepEqual(await claim(store, other, "a", "b"), isAlone ? ["b"] : []);
   });
 }

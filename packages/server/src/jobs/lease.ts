@@ -38,6 +38,8 @@ export interface Lease {
   readonly durationMs: number;
   /** A condition on a row of the table: nobody has a lease on it that has not ended. */
   isFree(): RawBuilder<boolean>;
+  /** The opposite of `isFree`. */
+  isHeld(): RawBuilder<boolean>;
   /** Claims those of the rows that are free. @returns their keys */
   claim(db: WriteDb, keys: readonly string[]): Promise<Set<string>>;
   /** @param also what changes in the same transaction, if this server still has any of them. @returns the keys of those rows */
@@ -53,8 +55,9 @@ export interface Lease {
   /**
    * Releases rows that a killed server left behind, where no other server can share the database. To be called once,
    * before the first claim.
+   * @param keys of a table whose other rows have other uses; by default all rows
    */
-  releaseLeftBehind(): Promise<void>;
+  releaseLeftBehind(keys?: readonly string[]): Promise<void>;
 }
 
 export function createLease({ store, clock, key, durationMs, ...options }: LeaseOptions): Lease {
@@ -63,7 +66,9 @@ export function createLease({ store, clock, key, durationMs, ...options }: Lease
   const holder = randomUUID();
   const keyColumn = sql.ref<string>(key);
   const after = (ms: number) => new Date(clock.now().getTime() + ms).toISOString();
-  const isFree = () => sql<boolean>`(lease_time is null or lease_time < ${after(0)})`;
+  // A lease that ends later than any server could set it is not held: the clock was ahead, and was corrected.
+  const latest = () => after(2 * durationMs);
+  const isFree = () => sql<boolean>`(lease_time is null or lease_time < ${after(0)} or lease_time > ${latest()})`;
   const isAmong = (db: ReadDb, keys: readonly string[]) =>
     sql<boolean>`${keyColumn} in (select v.value from ${db.dialect.valuesOf(keys)} as v)`;
   const keysOf = (rows: readonly { key: string }[]) => new Set(rows.map((row) => row.key));
@@ -84,6 +89,7 @@ export function createLease({ store, clock, key, durationMs, ...options }: Lease
     holder,
     durationMs,
     isFree,
+    isHeld: () => sql<boolean>`(lease_time >= ${after(0)} and lease_time <= ${latest()})`,
     lockHeld,
     async claim(db, keys) {
       if (keys.length === 0) return new Set();
@@ -114,9 +120,12 @@ export function createLease({ store, clock, key, durationMs, ...options }: Lease
         db.updateTable(table).set(RELEASED).where("lease_time", "is not", null).where("lease_holder", "=", holder).execute(),
       );
     },
-    async releaseLeftBehind() {
+    async releaseLeftBehind(keys) {
       if (store.dialect.notify !== undefined) return;
-      await store.transaction((db) => db.updateTable(table).set(RELEASED).where("lease_time", "is not", null).execute());
+      await store.transaction((db) => {
+        const left = db.updateTable(table).set(RELEASED).where("lease_time", "is not", null);
+        return (keys === undefined ? left : left.where(isAmong(db, keys))).execute();
+      });
     },
   };
 }

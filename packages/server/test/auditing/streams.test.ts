@@ -7,7 +7,12 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { test } from "node:test";
 import { AuditService, VerifyAuditChainResponse_Problem as Problem } from "@holt/api/gen/holt/v1/audit_pb.ts";
+import type { ChainEntry } from "../../src/auditing/chain/block.ts";
+import { lineOf } from "../../src/auditing/entry-line.ts";
+import { startStream } from "../../src/auditing/streams/stream.ts";
 import { verifyLines } from "../../src/auditing/verify-lines.ts";
+import { createLog } from "../../src/lib/log.ts";
+import { sha256Hex } from "../../src/lib/sha256.ts";
 import { storeNames } from "../harness/harness.ts";
 import { startProcess } from "../harness/holtd.ts";
 import { until } from "../harness/wait.ts";
@@ -67,6 +72,23 @@ async function listen(onConnection: (socket: Socket) => void): Promise<{ server:
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return { server, port: (server.address() as { port: number }).port };
 }
+
+test("a stream begins at once where a killed server has left its lease behind in an embedded database", async () => {
+  await using world = await startWorld({ store: "sqlite" });
+  const url = new URL("https://receiver.test/audit");
+  const lease = { lease_holder: "killed", lease_time: new Date(world.clock.now().getTime() + 60_000).toISOString() };
+  const name = `audit_stream ${sha256Hex(url.href)}`;
+  await world.store.transaction((db) =>
+    db
+      .insertInto("server_state")
+      .values({ name, value: "0.0", ...lease })
+      .execute(),
+  );
+  const names: Name[] = [];
+  const target = async (entries: readonly ChainEntry[]) => void names.push(...entries.map((entry) => nameOf(lineOf(entry))));
+  await using _stream = startStream(url, target, { store: world.store, clock: world.clock, log: createLog("silent") });
+  assertWithoutGaps(await untilStreamed(world, () => names));
+});
 
 for (const store of storeNames) {
   test(`entries are appended to a file that holtd audit verify accepts, on ${store}`, async () => {

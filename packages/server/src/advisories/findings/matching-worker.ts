@@ -77,7 +77,7 @@ async function claimTurn(store: Store, lease: Lease, now: Date): Promise<Turn | 
       union all
       select (select min(r.org_uid) from match_request as r where r.org_uid > waiting.org_uid) from waiting where waiting.org_uid is not null)
     select waiting.org_uid from waiting left join match_turn as t on t.org_uid = waiting.org_uid
-    where waiting.org_uid is not null and (t.lease_time is null or t.lease_time < ${now.toISOString()})
+    where waiting.org_uid is not null and ${lease.isFree()}
     order by coalesce(t.turn_time, ''), waiting.org_uid limit 1`.execute(store.reader);
   const orgUid = rows[0]?.org_uid;
   if (orgUid === undefined) return undefined;

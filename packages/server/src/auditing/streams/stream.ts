@@ -31,10 +31,13 @@ export function startStream(url: URL, target: Target, { store, clock, log }: Str
   const name = `audit_stream ${sha256Hex(url.href)}`;
   const lease = createLease({ store, clock, table: "server_state", key: "name", durationMs: LEASE_MS });
   let renewAt: number | undefined;
+  let isPrepared = false;
 
   /** Claims the lease, or renews it in time. */
   async function hold(): Promise<boolean> {
     if (renewAt !== undefined && performance.now() < renewAt) return true;
+    if (!isPrepared) await lease.releaseLeftBehind([name]);
+    isPrepared = true;
     renewAt = undefined;
     const isHeld = (await lease.renew([name])).size > 0 || (await store.transaction((db) => lease.claim(db, [name]))).size > 0;
     if (isHeld) renewAt = performance.now() + RENEW_MS;

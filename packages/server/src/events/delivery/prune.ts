@@ -5,7 +5,7 @@
 import { sql } from "kysely";
 import type { ReadDb, Store } from "../../db/store.ts";
 import { type ChunkOptions, deleteInChunks, deleteRows } from "../../jobs/delete-in-chunks.ts";
-import { createLease, RELEASED } from "../../jobs/lease.ts";
+import { createLease } from "../../jobs/lease.ts";
 import { Loop } from "../../jobs/loop.ts";
 import { createPace } from "../../jobs/pace.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -58,9 +58,6 @@ function createPruningClaim({ store, clock }: PruneOptions, intervalMs: number):
         .values({ name: NAME, value: "" })
         .onConflict((conflict) => conflict.column("name").doNothing())
         .execute();
-      // A lease that ends later than any server could have set it: the clock was ahead, and was corrected.
-      const latest = new Date(clock.now().getTime() + 2 * MAX_INTERVAL_MS).toISOString();
-      await db.updateTable("server_state").set(RELEASED).where("name", "=", NAME).where("lease_time", ">", latest).execute();
       return (await lease.claim(db, [NAME])).size > 0;
     });
 }

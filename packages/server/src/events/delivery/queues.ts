@@ -121,7 +121,7 @@ async function look({ reader }: Store, lease: Lease, time: Date): Promise<Due> {
     .where("next_time", "<=", late)
     .where("failures", "=", 0)
     .where("lease_holder", "<>", lease.holder)
-    .where("lease_time", ">=", now);
+    .where(lease.isHeld());
   const next = queues.where("next_time", ">", now).select(({ fn }) => fn.min("next_time").as("next"));
   const row = await reader.selectNoFrom([due.as("due"), held.select(one).limit(1).as("held"), next.as("next")]).executeTakeFirstOrThrow();
   return { isDue: row.due !== null, isBehind: row.held !== null, next: row.next };

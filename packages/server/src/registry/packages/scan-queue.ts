@@ -97,7 +97,7 @@ export function createScanQueue(store: Store, clock: Clock): ScanQueue {
   return {
     lease,
     claim: () => store.transaction((db) => claimNext(db, lease, clock.now())),
-    nextDue: () => nextDue(store.reader, clock.now()),
+    nextDue: () => nextDue(store.reader, lease),
     renew: async (claim) => (await lease.renew([claim.digest], (db) => endTurn(db, claim))).size > 0,
     async assertHeld(db, { digest }) {
       if ((await lease.lockHeld(db, [digest])).size === 0) throw new LostLease(digest);
@@ -138,7 +138,7 @@ export function createScanQueue(store: Store, clock: Clock): ScanQueue {
 
 async function claimNext(db: WriteDb, lease: Lease, now: Date): Promise<Claim | undefined> {
   await lockTurns(db, "image_turn");
-  const next = await findNext(db, now);
+  const next = await findNext(db, lease, now);
   if (next === undefined) return undefined;
   const { digest, orgUid } = next;
   const query = db.selectFrom("image_scan").select(["state", "attempts"]).where("digest", "=", digest).where(lease.isFree());

@@ -7,6 +7,7 @@
 import { type RawBuilder, sql } from "kysely";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { lastTurn } from "../../jobs/fair-share.ts";
+import type { Lease } from "../../jobs/lease.ts";
 
 /** The caller has locked the manifest's row of `image_scan`. If the scan was postponed, it is postponed for this organization, too. */
 export async function appendWait(db: WriteDb, digest: string, orgUid: string, now: Date): Promise<void> {
@@ -41,21 +42,21 @@ export interface NextScan {
   readonly digest: string;
 }
 
-export async function findNext(db: ReadDb, now: Date): Promise<NextScan | undefined> {
+export async function findNext(db: ReadDb, lease: Lease, now: Date): Promise<NextScan | undefined> {
   const time = now.toISOString();
+  const first = (column: WaitColumn) => firstWait(column, lease);
   const { rows } = await sql<NextScan>`with recursive ${WAITING}
-    select waiting.org_uid as "orgUid", ${first("digest", time)} as digest from waiting where ${first("due_time", time)} <= ${time}
+    select waiting.org_uid as "orgUid", ${first("digest")} as digest from waiting where ${first("due_time")} <= ${time}
     order by ${lastTurn("image_turn", sql.ref("waiting.org_uid"))}, waiting.org_uid limit 1`.execute(db);
   return rows[0];
 }
 
 /** The earliest time at which `findNext` may find something; null for never. */
-export async function nextDue(db: ReadDb, now: Date): Promise<Date | null> {
-  const time = now.toISOString();
+export async function nextDue(db: ReadDb, lease: Lease): Promise<Date | null> {
   const { rows } = await sql<{ readonly next: string | null }>`with recursive ${WAITING}
     select min(due.time) as next from (
-      select ${first("due_time", time)} as time from waiting
-      union all select min(lease_time) from image_scan where lease_time >= ${time}) as due`.execute(db);
+      select ${firstWait("due_time", lease)} as time from waiting
+      union all select min(lease_time) from image_scan where ${lease.isHeld()}) as due`.execute(db);
   const next = rows[0]?.next ?? null;
   return next === null ? null : new Date(next);
 }
@@ -66,8 +67,10 @@ const WAITING = sql`waiting (org_uid) as (
   union all
   select (select min(w.org_uid) from image_wait as w where w.org_uid > waiting.org_uid) from waiting where waiting.org_uid is not null)`;
 
+type WaitColumn = "digest" | "due_time";
+
 /** A column of the longest wait of an organization, without manifests that a server scans already. */
-function first(column: "digest" | "due_time", now: string): RawBuilder<string | null> {
+function firstWait(column: WaitColumn, lease: Lease): RawBuilder<string | null> {
   return sql`(select w.${sql.ref(column)} from image_wait as w where w.org_uid = waiting.org_uid
-    and w.digest not in (select s.digest from image_scan as s where s.lease_time >= ${now}) order by w.due_time, w.digest limit 1)`;
+    and w.digest not in (select s.digest from image_scan as s where ${lease.isHeld()}) order by w.due_time, w.digest limit 1)`;
 }
