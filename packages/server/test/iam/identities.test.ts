@@ -88,6 +88,39 @@ describeWithWorld("identities", (world) => {
       assertInvalid(await post({ staticKeys: { ...staticKeys, expirationTime: after(ms) } }), "static_keys.expiration_time");
   });
 
+  it("an update does not extend static keys beyond 365 days after creation", async () => {
+    const before = (ms: number) => new Date(world.clock.now().getTime() - ms).toISOString();
+    const expiryOf = (text: string) => (parse(text).staticKeys as JsonObject).expirationTime;
+    const update = (uid: unknown, expirationTime: string) => patch(uid, { staticKeys: { expirationTime } });
+    const replace = (uid: unknown) => patch(uid, { staticKeys }, "?updateMask=static_keys");
+    // The tokens of a test do not last for days, so the identities are made older.
+    const created = async (ms: number, relationship: JsonObject) => {
+      const { uid } = await make(relationship);
+      const { body } = await world.store.reader
+        .selectFrom("identity")
+        .select("body")
+        .where("uid", "=", textOf(uid))
+        .executeTakeFirstOrThrow();
+      const older = JSON.stringify({
+        ...parse(body),
+        createTime: before(ms),
+        ...(relationship.staticKeys !== undefined && { staticKeys: { ...staticKeys, expirationTime: before(-1000) } }),
+      });
+      await world.store.transaction((db) => db.updateTable("identity").set({ body: older }).where("uid", "=", textOf(uid)).execute());
+      return uid;
+    };
+    const young = await created(200 * DAY, { staticKeys });
+    assertInvalid(await update(young, before(-165 * DAY - 1)), "static_keys.expiration_time");
+    assert.equal(expiryOf((await update(young, before(-165 * DAY))).text), before(-165 * DAY));
+    assert.equal(expiryOf((await replace(young)).text), before(-165 * DAY));
+    const old = await created(400 * DAY, { staticKeys });
+    assertInvalid(await update(old, before(-2000)), "static_keys.expiration_time");
+    assert.equal(expiryOf((await replace(old)).text), before(-1000));
+    // The time of static keys that replace another relationship begins with the update.
+    const changed = await created(400 * DAY, { claimMatch });
+    for (let i = 0; i < 2; i++) assert.equal(expiryOf((await replace(changed)).text), before(-365 * DAY));
+  });
+
   it("an identity with expired static keys can be changed, but not to another time in the past", async () => {
     const expirationTime = new Date(world.clock.now().getTime() + 1000).toISOString();
     const made = await make({ staticKeys: { ...staticKeys, expirationTime } });

@@ -81,7 +81,7 @@ export function identitiesService(collaborators: IdentitiesCollaborators) {
     updateIdentity: write(async ({ identity, updateMask }, call) => {
       const update = await prepareUpdate(identities, identity, updateMask, call);
       const { current, next } = update;
-      settleExpiration(next, call.now);
+      settleExpiration(next, call.now, current);
       if (!isSameRelationship(current, next)) await assertHoldsAllOf(current.uid, call, collaborators);
       return save(identities, update, call);
     }),

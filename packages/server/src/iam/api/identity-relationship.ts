@@ -88,27 +88,33 @@ function staticKeysViolations(keys: Identity_StaticKeys, now: Date, current: Ide
     ...keys.audiences.flatMap((audience) => tooLong("static_keys.audiences", audience)),
     ...(keys.audiences.length > 1 ? [{ field: "static_keys.audiences", description: "audiences must have at most one value" }] : []),
   ];
-  if (keys.expirationTime === undefined) return violations;
-  const latest = latestExpiration(now);
-  const expiration = dateFromTimestamp(keys.expirationTime);
-  if (expiration.getTime() === storedExpiration(current)) return violations;
+  const latest = latestExpiration(now, current);
+  const expiration = keys.expirationTime === undefined ? latest : dateFromTimestamp(keys.expirationTime);
+  if (keys.expirationTime !== undefined && expiration.getTime() === storedExpiration(current)) return violations;
   if (Number.isNaN(expiration.getTime()))
     violations.push({ field: "static_keys.expiration_time", description: "expiration_time must be a valid time" });
   if (expiration <= now) violations.push({ field: "static_keys.expiration_time", description: "expiration_time must be in the future" });
   if (expiration > latest)
-    violations.push({ field: "static_keys.expiration_time", description: "expiration_time must be at most 365 days from now" });
+    violations.push({ field: "static_keys.expiration_time", description: "expiration_time must be at most 365 days after creation" });
   return violations;
 }
 
-function latestExpiration(now: Date): Date {
-  return new Date(now.getTime() + MAX_STATIC_KEY_LIFE_MS);
+/** An identity that gets static keys by an update begins their time then. Later updates do not extend it. */
+function latestExpiration(now: Date, current: Identity | undefined): Date {
+  if (current?.relationship.case !== "staticKeys" || current.createTime === undefined)
+    return new Date(now.getTime() + MAX_STATIC_KEY_LIFE_MS);
+  const end = dateFromTimestamp(current.createTime).getTime() + MAX_STATIC_KEY_LIFE_MS;
+  return new Date(Math.max(end, storedExpiration(current) ?? 0));
 }
 
-/** Gives static keys without an expiration the latest one, and cuts a given one to the milliseconds that are stored. */
-export function settleExpiration({ relationship }: Identity, now: Date): void {
+/**
+ * Gives static keys without an expiration the latest one, and cuts a given one to the milliseconds that are stored.
+ * @param current as in `assertRelationship`
+ */
+export function settleExpiration({ relationship }: Identity, now: Date, current?: Identity): void {
   if (relationship.case !== "staticKeys") return;
   const keys = relationship.value;
-  const expiration = keys.expirationTime === undefined ? latestExpiration(now) : dateFromTimestamp(keys.expirationTime);
+  const expiration = keys.expirationTime === undefined ? latestExpiration(now, current) : dateFromTimestamp(keys.expirationTime);
   keys.expirationTime = timestampFromDate(expiration);
 }
 
