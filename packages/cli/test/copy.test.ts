@@ -94,6 +94,14 @@ describe("images copy", () => {
     assert.equal((await registry.send("HEAD", "my-org/other/app/manifests/1.0", { headers: { accept: INDEX } })).status, 200);
   });
 
+  test("an image whose lists are null is copied, as clients in Go write empty lists", async () => {
+    const config = await registry.blob("my-org/bare", "{}", "application/vnd.oci.image.config.v1+json");
+    const image = { schemaVersion: 2, mediaType: MANIFEST, config, layers: null };
+    const { digest } = await registry.manifest("my-org/bare", image, "1.0");
+    const copied = await copy("my-org/bare:1.0", `${host(other.baseUrl)}/my-org/copies/bare:1.0`);
+    assert.deepEqual([copied.digest, copied.manifests], [digest, 1]);
+  });
+
   test("referrers of the image and of its platforms are copied on request", async () => {
     const { referrers } = await copy("my-org/app:1.0", `${host(other.baseUrl)}/my-org/signed/app`, "--referrers");
     assert.equal(referrers, 2);

@@ -95,10 +95,10 @@ function createCopy({ source, target, withReferrers, onBytes }: CopyRequest, cop
     if (done.has(found.digest)) return;
     done.add(found.digest);
     if (depth > MAX_DEPTH) throw new Failure("the image has indexes within indexes without end", { status: exitStatus.invalid });
-    const { manifests = [], config, layers = [] } = parse(found);
-    for (const child of manifests) await byDigest(child, depth + 1);
+    const { manifests, config, layers } = parse(found);
+    for (const child of manifests ?? []) await byDigest(child, depth + 1);
     // Layers with URLs belong to somebody else, who distributes them.
-    const needed = [...(config ? [config] : []), ...layers.filter(({ urls = [] }) => urls.length === 0)];
+    const needed = [...(config ? [config] : []), ...(layers ?? []).filter(({ urls }) => (urls ?? []).length === 0)];
     await inParallel(needed, (blob) => once(blobs, blob.digest, () => copyBlob(blob)));
     if (!(await hasManifest(target, found.digest))) {
       await pushManifest(target, found, found.digest);
@@ -141,10 +141,11 @@ async function pushFallbackIndex(target: Repository, digest: string, missing: re
   await pushManifest(target, { mediaType: OCI_INDEX, digest: "", content }, fallbackTag(digest));
 }
 
+/** Clients in Go write an empty list as null. */
 interface Parsed {
-  readonly manifests?: readonly Descriptor[];
+  readonly manifests?: readonly Descriptor[] | null;
   readonly config?: Descriptor;
-  readonly layers?: readonly Descriptor[];
+  readonly layers?: readonly Descriptor[] | null;
 }
 
 function parse({ content, digest }: Manifest): Parsed {

@@ -10,7 +10,7 @@ export interface Descriptor {
   readonly platform?: { readonly os?: string; readonly architecture?: string; readonly variant?: string };
   readonly artifactType?: string;
   /** Addresses of a layer that is kept elsewhere. */
-  readonly urls?: readonly string[];
+  readonly urls?: readonly string[] | null;
 }
 
 export interface Manifest {

@@ -179,6 +179,10 @@ const KINDS: Readonly<Record<string, (client: RegistryClient, algorithm: string)
     return { manifests: [...images, inner, index([descriptor(inner)], algorithm)], tag: "nested" };
   },
   "an index of nothing": async (_, algorithm) => ({ manifests: [index([], algorithm)], tag: "empty-index" }),
+  "empty lists that are written as null": async (client, algorithm) => {
+    const bare = await image(client, algorithm, { layers: null, annotations: null });
+    return { manifests: [bare, pushedOf({ schemaVersion: 2, mediaType: INDEX, manifests: null }, INDEX, algorithm)], tag: "null-lists" };
+  },
   "an artifact, and an index of artifacts": async (client, algorithm) => {
     const artifact = await image(client, algorithm, await artifactFields(client, algorithm, "application/vnd.example.one"));
     const list = index([{ ...descriptor(artifact), artifactType: "application/vnd.example.one" }], algorithm, {
@@ -317,8 +321,8 @@ async function remove(client: RegistryClient, { manifests, tag }: Content): Prom
     assert.equal((await client.send("HEAD", `${NAME}/manifests/${reference}`)).status, 404);
   }
   for (const { text } of manifests) {
-    const { config, layers = [] } = JSON.parse(text) as { config?: Descriptor; layers?: Descriptor[] };
-    for (const { digest } of [...(config ? [config] : []), ...layers]) {
+    const { config, layers } = JSON.parse(text) as { config?: Descriptor; layers?: Descriptor[] | null };
+    for (const { digest } of [...(config ? [config] : []), ...(layers ?? [])]) {
       assert.ok([202, 404].includes((await client.send("DELETE", `${NAME}/blobs/${digest}`)).status));
       assert.equal((await client.send("HEAD", `${NAME}/blobs/${digest}`)).status, 404);
     }

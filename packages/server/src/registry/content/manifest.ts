@@ -101,7 +101,9 @@ function parseJson(content: Uint8Array): unknown {
 }
 
 function parseDescriptors(value: unknown, field: string): Descriptor[] {
-  if (value === null || value === undefined) throw invalidManifest(`${field} is missing`);
+  if (value === undefined) throw invalidManifest(`${field} is missing`);
+  // Clients in Go, such as crane and regctl, write an empty list as null.
+  if (value === null) return [];
   if (!Array.isArray(value)) throw invalidManifest(`${field} must be an array`);
   if (value.length > MAX_DESCRIPTORS) throw invalidManifest(`${field} has more than ${MAX_DESCRIPTORS} elements`);
   return value.map((element, at) => parseDescriptor(element, `${field}[${at}]`));
