@@ -44,6 +44,8 @@ for (const name of ["emails", "phoneNumbers", "ims", "photos", "addresses", "rol
   User.definition.attribute<InstanceType<typeof SCIMMY.Types.Attribute>>(`${name}.type`).config.canonicalValues = false;
 }
 User.extend(EnterpriseUser as never, false);
+// RFC 7643 §8.7.1 does not define it, and answers do not contain it. Requests may have it.
+Group.definition.truncate("members.display");
 
 const DEFINITIONS = [User.definition, Group.definition, EnterpriseUser.definition] as const;
 

@@ -12,6 +12,7 @@ import {
   type Directory,
   type DirectoryOptions,
   filtered,
+  GROUP,
   patch,
   setEnabled,
   startDirectory,
@@ -141,6 +142,14 @@ describeWithWorld("access to SCIM", (world) => {
       equal(schema.meta.location, `${world.baseUrl}${directory.path}/Schemas/${schema.id}`);
     }
     equal((await directory.call("GET", `/Schemas${"?filter=id%20pr"}`)).status, 403);
+  });
+
+  test("the schema of groups describes the attributes of members that answers contain", async () => {
+    const { id } = await directory.user();
+    const group = await directory.group("described", [], { members: [{ value: id, display: "Barbara" }] });
+    const { attributes } = await directory.must(200, "GET", `/Schemas/${GROUP}`);
+    const described = attributes.find((each: { name: string }) => each.name === "members").subAttributes;
+    deepEqual(described.map((each: { name: string }) => each.name).sort(), Object.keys(group.members[0]).sort());
   });
 
   const answered: readonly (readonly [status: number, method: string, path: string])[] = [
