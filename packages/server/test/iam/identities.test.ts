@@ -88,7 +88,7 @@ describeWithWorld("identities", (world) => {
       assertInvalid(await post({ staticKeys: { ...staticKeys, expirationTime: after(ms) } }), "static_keys.expiration_time");
   });
 
-  it("an update does not extend static keys beyond 365 days after creation", async () => {
+  it("an update extends static keys beyond 365 days after creation only with new keys", async () => {
     const before = (ms: number) => new Date(world.clock.now().getTime() - ms).toISOString();
     const expiryOf = (text: string) => (parse(text).staticKeys as JsonObject).expirationTime;
     const update = (uid: unknown, expirationTime: string) => patch(uid, { staticKeys: { expirationTime } });
@@ -116,7 +116,13 @@ describeWithWorld("identities", (world) => {
     const old = await created(400 * DAY, { staticKeys });
     assertInvalid(await update(old, before(-2000)), "static_keys.expiration_time");
     assert.equal(expiryOf((await replace(old)).text), before(-1000));
-    // The time of static keys that replace another relationship begins with the update.
+    // New keys have 365 days from the update that stores them.
+    const rotated = await patch(
+      old,
+      { staticKeys: { issuerKeys: "new keys" } },
+      "?updateMask=static_keys.issuer_keys,static_keys.expiration_time",
+    );
+    assert.equal(expiryOf(rotated.text), before(-365 * DAY));
     const changed = await created(400 * DAY, { claimMatch });
     for (let i = 0; i < 2; i++) assert.equal(expiryOf((await replace(changed)).text), before(-365 * DAY));
   });

@@ -88,21 +88,24 @@ function staticKeysViolations(keys: Identity_StaticKeys, now: Date, current: Ide
     ...keys.audiences.flatMap((audience) => tooLong("static_keys.audiences", audience)),
     ...(keys.audiences.length > 1 ? [{ field: "static_keys.audiences", description: "audiences must have at most one value" }] : []),
   ];
-  const latest = latestExpiration(now, current);
+  const latest = latestExpiration(keys, now, current);
   const expiration = keys.expirationTime === undefined ? latest : dateFromTimestamp(keys.expirationTime);
   if (keys.expirationTime !== undefined && expiration.getTime() === storedExpiration(current)) return violations;
   if (Number.isNaN(expiration.getTime()))
     violations.push({ field: "static_keys.expiration_time", description: "expiration_time must be a valid time" });
   if (expiration <= now) violations.push({ field: "static_keys.expiration_time", description: "expiration_time must be in the future" });
   if (expiration > latest)
-    violations.push({ field: "static_keys.expiration_time", description: "expiration_time must be at most 365 days after creation" });
+    violations.push({
+      field: "static_keys.expiration_time",
+      description: "expiration_time must be at most 365 days after the keys were stored",
+    });
   return violations;
 }
 
-/** An identity that gets static keys by an update begins their time then. Later updates do not extend it. */
-function latestExpiration(now: Date, current: Identity | undefined): Date {
-  if (current?.relationship.case !== "staticKeys" || current.createTime === undefined)
-    return new Date(now.getTime() + MAX_STATIC_KEY_LIFE_MS);
+/** The time of keys begins when they are stored. An update with the same keys does not extend it. */
+function latestExpiration({ issuerKeys }: Identity_StaticKeys, now: Date, current: Identity | undefined): Date {
+  const stored = current?.relationship.case === "staticKeys" ? current.relationship.value : undefined;
+  if (stored?.issuerKeys !== issuerKeys || current?.createTime === undefined) return new Date(now.getTime() + MAX_STATIC_KEY_LIFE_MS);
   const end = dateFromTimestamp(current.createTime).getTime() + MAX_STATIC_KEY_LIFE_MS;
   return new Date(Math.max(end, storedExpiration(current) ?? 0));
 }
@@ -114,7 +117,7 @@ function latestExpiration(now: Date, current: Identity | undefined): Date {
 export function settleExpiration({ relationship }: Identity, now: Date, current?: Identity): void {
   if (relationship.case !== "staticKeys") return;
   const keys = relationship.value;
-  const expiration = keys.expirationTime === undefined ? latestExpiration(now, current) : dateFromTimestamp(keys.expirationTime);
+  const expiration = keys.expirationTime === undefined ? latestExpiration(keys, now, current) : dateFromTimestamp(keys.expirationTime);
   keys.expirationTime = timestampFromDate(expiration);
 }
 
