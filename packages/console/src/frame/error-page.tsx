@@ -1,9 +1,11 @@
 /** The page in place of a screen that cannot be shown. */
 import { Button, Container, Stack, Text, Title } from "@mantine/core";
 import { type ErrorComponentProps, Link } from "@tanstack/react-router";
+import { useDocumentTitle, useObjectName } from "./document-title.tsx";
 import { ErrorAlert } from "./error-alert.tsx";
 
 export function ErrorPage({ error, reset }: ErrorComponentProps) {
+  useObjectName("This screen does not work");
   return (
     <Container size="sm" py="xl">
       <Stack>
@@ -19,6 +21,8 @@ export function NotFoundPage() {
 }
 
 export function MissingPage({ title }: { readonly title: string }) {
+  useDocumentTitle(title);
+  useObjectName(title);
   return (
     <Container size="sm" py="xl">
       <Stack align="flex-start">

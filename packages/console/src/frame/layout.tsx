@@ -13,6 +13,7 @@ import { signOut } from "../session/session.ts";
 import { SessionEndedDialog } from "../session/session-ended-dialog.tsx";
 import { CommandPaletteButton } from "./command-palette-button.tsx";
 import { commandPaletteStore, openCommandPalette } from "./command-palette-store.ts";
+import { Titled } from "./document-title.tsx";
 import { MissingPage } from "./error-page.tsx";
 import classes from "./layout.module.css";
 import { Navigation } from "./navigation.tsx";
@@ -62,8 +63,13 @@ export function Layout() {
 
 /** A screen of an organization that was deleted would look like one of an empty organization. */
 function Content() {
-  const { error } = useQuery(GroupsService.method.getGroup, { uid: useOrganization() });
-  return error?.code === Code.NotFound ? <MissingPage title="There is no such organization" /> : <Outlet />;
+  const { data, error } = useQuery(GroupsService.method.getGroup, { uid: useOrganization() });
+  if (error?.code === Code.NotFound) return <MissingPage title="There is no such organization" />;
+  return (
+    <Titled organization={data?.name}>
+      <Outlet />
+    </Titled>
+  );
 }
 
 /** Its code is loaded when it opens for the first time. */

@@ -27,7 +27,8 @@ export function Navigation({ screens }: { readonly screens: readonly Screen[] })
               active={isHere}
               aria-current={isHere ? "page" : undefined}
               variant="subtle"
-              renderRoot={(props) => <Link {...props} to={to} search={{}} />}
+              // Otherwise Home would be current on each screen, because their addresses begin with that of Home.
+              renderRoot={(props) => <Link {...props} to={to} search={{}} activeOptions={{ exact: true }} />}
             />
           );
         })}

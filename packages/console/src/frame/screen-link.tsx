@@ -19,7 +19,12 @@ export interface ScreenLinkProps extends AnchorProps {
 export function ScreenLink({ to, uid, search, children, ...anchor }: ScreenLinkProps) {
   const organization = useOrganization();
   return (
-    <Anchor {...anchor} renderRoot={(props) => <Link {...props} to={screenPath(organization, to, uid)} search={search ?? {}} />}>
+    <Anchor
+      {...anchor}
+      renderRoot={(props) => (
+        <Link {...props} to={screenPath(organization, to, uid)} search={search ?? {}} activeOptions={{ exact: true }} />
+      )}
+    >
       {children}
     </Anchor>
   );

@@ -3,6 +3,7 @@ import { useQuery } from "@connectrpc/connect-query";
 import { type Group, GroupSchema, GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { Container, Stack, Text, Title } from "@mantine/core";
 import { Link, Navigate, useNavigate } from "@tanstack/react-router";
+import { useDocumentTitle } from "../frame/document-title.tsx";
 import { Loading } from "../frame/loading.tsx";
 import { useSearchState } from "../frame/search.ts";
 import type { Column } from "../list/columns.ts";
@@ -35,6 +36,7 @@ const columns: readonly Column<Group>[] = [
 export function Organizations() {
   const [search] = useSearchState();
   const navigate = useNavigate();
+  useDocumentTitle("Your organizations");
   const inRoot = { inRoot: true };
   const { data } = useQuery(GroupsService.method.listGroups, { uidp: inRoot, pageSize: 2 });
   const [first, second] = data?.groups ?? [];

@@ -6,6 +6,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { Group, Stack, Tabs, Text, Title } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { useObjectName } from "../frame/document-title.tsx";
 import { useSearchState } from "../frame/search.ts";
 import { BindingsTab } from "./bindings-tab.tsx";
 import { CallTab } from "./call-tab.tsx";
@@ -38,6 +39,7 @@ export function ObjectFrame({ kind, name, uid, digest, method, path, actions, ta
   const [search] = useSearchState();
   const navigate = useNavigate();
   const group = parentOf(uid);
+  useObjectName(name);
   // An object that belongs to no group has no bindings.
   const hasAccess = group === "" || tabs.some(({ id }) => id === "access");
   const all: readonly ObjectTab[] = [

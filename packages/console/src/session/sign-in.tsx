@@ -2,6 +2,7 @@
 import { Alert, Button, Code, Container, List, Stack, Text, Title } from "@mantine/core";
 import { useRouter, useSearch } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
+import { useDocumentTitle } from "../frame/document-title.tsx";
 import { Loading } from "../frame/loading.tsx";
 import type { Search } from "../frame/search.ts";
 import { beginSignIn, takeSignIn } from "./authorization.ts";
@@ -16,6 +17,7 @@ export function SignIn() {
   const [problem, setProblem] = useState<string>();
   // The secret leaves the address at once, so that it is not in the history. No request contains a fragment.
   const [secret] = useState(() => new URLSearchParams(location.hash.slice(1)).get("link"));
+  useDocumentTitle("Sign in");
   const isReturning = secret !== null || search.code !== undefined;
 
   useEffect(() => {
