@@ -1,6 +1,8 @@
 /** What all screens of the console share: titles, marks of the current screen, and refused or failing requests. */
 import assert from "node:assert/strict";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
+import type { Page } from "playwright-core";
 import { until } from "../../server/test/harness/wait.ts";
 import { describeConsole, signInByLink } from "./console-world.ts";
 import { countRequests, goTo, settled } from "./screen-walk.ts";
@@ -23,4 +25,71 @@ await describeConsole("the frame of the console", ({ world, walk }) => {
       assert.deepEqual(await page.locator("nav [aria-current]").allInnerTexts(), [current]);
     }
   });
+
+  walk(
+    "a page of a list that is refused is read again only when the person asks for it",
+    async ({ page }) => {
+      const { uid } = await world.must(GroupsService.method.createGroup, { group: { name: "refused" } });
+      for (let number = 0; number < 110; number++)
+        await world.must(ReposService.method.createRepo, { parent: uid, repo: { name: `repo-${100 + number}` } });
+      await signInByLink(page, world);
+      const refused = await refuseFurtherPages(page);
+      await page.goto(`${world.baseUrl}/console/${uid}/repositories`);
+      await page.getByText("100 of 110 loaded").waitFor();
+      await page.getByRole("region", { name: "Image repositories" }).evaluate((list) => list.scrollTo(0, 1e6));
+      const alert = page.getByRole("alert").filter({ hasText: "Further entries cannot be loaded" });
+      await alert.waitFor();
+      await page.getByRole("row", { name: "repo-199" }).waitFor();
+      // Each frame would begin another request.
+      for (let frame = 0; frame < 60; frame++) await page.evaluate("new Promise((resolve) => requestAnimationFrame(resolve))");
+      assert.equal(refused.count, 1);
+      await page.unroute(LIST);
+      await alert.getByRole("button", { name: "Try again" }).click();
+      await page.getByText("110 entries").waitFor();
+    },
+    { expected: [/status of 403/] },
+  );
+
+  walk(
+    "recent events go on after the server could not be reached",
+    async ({ page, screen }) => {
+      await signInByLink(page, world);
+      await page.goto(screen("/events"));
+      await page.getByText("New ones appear by themselves").waitFor();
+      await page.route("**/holt.v1.EventsService/ListEvents", (route) => route.abort());
+      await page.getByRole("alert").getByText("The server cannot be reached").waitFor();
+      await page.unroute("**/holt.v1.EventsService/ListEvents");
+      await page.getByText("New ones appear by themselves").waitFor();
+      assert.equal(await page.getByRole("alert").count(), 0);
+    },
+    { expected: [/ERR_FAILED/] },
+  );
+
+  walk(
+    "the list of organizations says that the server cannot be reached, and tries again",
+    async ({ page }) => {
+      await signInByLink(page, world);
+      await page.route("**/ListGroups", (route) => route.abort());
+      await page.goto(`${world.baseUrl}/console/?all=1`);
+      await page.getByText("The server cannot be reached").waitFor();
+      await page.unroute("**/ListGroups");
+      await page.getByRole("button", { name: "Try again" }).click();
+      await page.getByRole("heading", { name: "Your organizations" }).waitFor();
+    },
+    { expected: [/ERR_FAILED/] },
+  );
 });
+
+const LIST = "**/platform.registry.v2.ReposService/ListRepos";
+
+/** Answers like a server that refuses all pages but the first. */
+async function refuseFurtherPages(page: Page): Promise<{ readonly count: number }> {
+  const refused = { count: 0 };
+  const refusal = { status: 403, contentType: "application/json", body: JSON.stringify({ code: "permission_denied", message: "refused" }) };
+  await page.route(LIST, (route) => {
+    if (!route.request().postData()?.includes("pageToken")) return route.continue();
+    refused.count++;
+    return route.fulfill(refusal);
+  });
+  return refused;
+}

@@ -4,6 +4,7 @@ import { type Group, GroupSchema, GroupsService } from "@holt/api/gen/platform/i
 import { Container, Stack, Text, Title } from "@mantine/core";
 import { Link, Navigate, useNavigate } from "@tanstack/react-router";
 import { useDocumentTitle } from "../frame/document-title.tsx";
+import { ErrorAlert } from "../frame/error-alert.tsx";
 import { Loading } from "../frame/loading.tsx";
 import { useSearchState } from "../frame/search.ts";
 import type { Column } from "../list/columns.ts";
@@ -38,8 +39,14 @@ export function Organizations() {
   const navigate = useNavigate();
   useDocumentTitle("Your organizations");
   const inRoot = { inRoot: true };
-  const { data } = useQuery(GroupsService.method.listGroups, { uidp: inRoot, pageSize: 2 });
+  const { data, error, refetch } = useQuery(GroupsService.method.listGroups, { uidp: inRoot, pageSize: 2 });
   const [first, second] = data?.groups ?? [];
+  if (error !== null)
+    return (
+      <Container size="md" py="xl" component="main">
+        <ErrorAlert error={error} title="Your organizations cannot be shown" onRetry={() => void refetch()} />
+      </Container>
+    );
   if (data === undefined) return <Loading />;
   if (first !== undefined && second === undefined && search.all === undefined) return <Navigate to={`/${first.uid}`} search={{}} replace />;
   const name = search.name ?? "";

@@ -81,7 +81,9 @@ export function List<Request extends DescMessage, Answer extends DescMessage, It
           {actions}
         </Group>
       </Group>
-      {query.error !== null && <ErrorAlert error={query.error} title="The list cannot be shown" onRetry={() => void query.refetch()} />}
+      {query.error !== null && !query.isFetchNextPageError && (
+        <ErrorAlert error={query.error} title="The list cannot be shown" onRetry={() => void query.refetch()} />
+      )}
       {query.isPending && <Loading />}
       {query.isSuccess && (
         <Text size="sm" c="dimmed" role="status">
@@ -103,9 +105,13 @@ export function List<Request extends DescMessage, Answer extends DescMessage, It
           onOpen={onOpen}
           orderBy={orderBy}
           onOrder={(order) => change({ order })}
-          hasMore={query.hasNextPage && !query.isFetchingNextPage}
+          // A page that failed is read again when the person asks for it.
+          hasMore={query.hasNextPage && !query.isFetchingNextPage && !query.isFetchNextPageError}
           onMore={() => void query.fetchNextPage()}
         />
+      )}
+      {query.isFetchNextPageError && (
+        <ErrorAlert error={query.error} title="Further entries cannot be loaded" onRetry={() => void query.fetchNextPage()} />
       )}
     </Stack>
   );
@@ -116,6 +122,8 @@ function totalOf(page: Page | undefined): number | undefined {
 }
 
 function countText(loaded: number, total: number | undefined, hasMore: boolean): string {
-  if (total === undefined) return `${loaded}${hasMore ? " loaded, more follow" : ""}`;
-  return loaded < total ? `${loaded} of ${total} loaded` : String(total);
+  const count = loaded.toLocaleString("en");
+  if (hasMore && total === undefined) return `${count} loaded, more follow`;
+  if (total !== undefined && loaded < total) return `${count} of ${total.toLocaleString("en")} loaded`;
+  return loaded === 1 ? "1 entry" : `${count} entries`;
 }

@@ -5,6 +5,7 @@ import { Anchor, Modal, Stack, Table, Text } from "@mantine/core";
 import { useState } from "react";
 import { ErrorAlert } from "../frame/error-alert.tsx";
 import { Loading } from "../frame/loading.tsx";
+import { isPassing } from "../session/transport.ts";
 import { CopyText } from "./copy-text.tsx";
 import { useLiveEvents } from "./live-events.ts";
 import { Time } from "./time.tsx";
@@ -25,13 +26,16 @@ export interface EventsTabProps {
 export function EventsTab({ group, subject, types, hours = 24 }: EventsTabProps) {
   const { events, isCurrent, error } = useLiveEvents({ group, subject, types, pastMs: hours * HOUR_MS, maxEvents: MAX_EVENTS });
   const [shown, setShown] = useState<Event>();
-  if (error !== undefined) return <ErrorAlert error={error} title="The events cannot be shown" />;
   return (
     <Stack gap="xs">
-      <Text size="sm" c="dimmed" role="status">
-        {isCurrent ? `The last ${hours} hours, at most ${MAX_EVENTS} events. New ones appear by themselves.` : "Reading the events…"}
-      </Text>
-      {events.length === 0 && (isCurrent ? <Text>Nothing has happened in this time.</Text> : <Loading />)}
+      {error === undefined ? (
+        <Text size="sm" c="dimmed" role="status">
+          {isCurrent ? `The last ${hours} hours, at most ${MAX_EVENTS} events. New ones appear by themselves.` : "Reading the events…"}
+        </Text>
+      ) : (
+        <ErrorAlert error={error} title={isPassing(error) ? "New events cannot be read now" : "The events cannot be shown"} />
+      )}
+      {error === undefined && events.length === 0 && (isCurrent ? <Text>Nothing has happened in this time.</Text> : <Loading />)}
       {events.length > 0 && (
         <Table>
           <Table.Thead>

@@ -1,14 +1,16 @@
-/** Follows the feed of events of a group. */
+/** Follows the feed of events of a group, also after the server could not be reached for a while. */
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { callUnaryMethod, useTransport } from "@connectrpc/connect-query";
 import { type Event, EventsService } from "@holt/api/gen/holt/v1/events_pb.ts";
 import { useEffect, useState } from "react";
+import { isPassing } from "../session/transport.ts";
 
 export interface LiveEvents {
   /** Newest first. */
   readonly events: readonly Event[];
   /** Whether the events so far have all been read. */
   readonly isCurrent: boolean;
+  /** Error of the last read. A read that may succeed later is repeated. */
   readonly error: unknown;
 }
 
@@ -37,24 +39,34 @@ export function useLiveEvents({ group, pastMs, maxEvents, subject, types = "" }:
     const wantedTypes = types.split(/[\s,]+/).filter((type) => type !== "");
     setState({ events: [], isCurrent: false, error: undefined });
 
+    let cursor = "";
+
+    /** @returns whether more events wait */
+    async function readPage(): Promise<boolean> {
+      const page = await callUnaryMethod(
+        transport,
+        EventsService.method.listEvents,
+        { parent: group, since, cursor, types: wantedTypes, pageSize: PAGE_SIZE },
+        { signal },
+      );
+      cursor = page.cursor;
+      const wanted = page.events.filter((event) => subject === undefined || event.subject === subject).toReversed();
+      setState(({ events }) => ({ events: [...wanted, ...events].slice(0, maxEvents), isCurrent: !page.hasMore, error: undefined }));
+      return page.hasMore;
+    }
+
     async function follow(): Promise<void> {
-      let cursor = "";
       while (!signal.aborted) {
-        const page = await callUnaryMethod(
-          transport,
-          EventsService.method.listEvents,
-          { parent: group, since, cursor, types: wantedTypes, pageSize: PAGE_SIZE },
-          { signal },
-        );
-        cursor = page.cursor;
-        const wanted = page.events.filter((event) => subject === undefined || event.subject === subject).toReversed();
-        setState(({ events }) => ({ events: [...wanted, ...events].slice(0, maxEvents), isCurrent: !page.hasMore, error: undefined }));
-        if (!page.hasMore) await pause(signal);
+        const hasMore = await readPage().catch((error: unknown) => {
+          if (signal.aborted) return false;
+          setState((before) => ({ ...before, error }));
+          if (!isPassing(error)) stop.abort();
+          return false;
+        });
+        if (!hasMore) await pause(signal);
       }
     }
-    follow().catch((error: unknown) => {
-      if (!signal.aborted) setState((before) => ({ ...before, error }));
-    });
+    void follow();
     return () => stop.abort();
   }, [transport, group, pastMs, maxEvents, subject, types]);
   return state;

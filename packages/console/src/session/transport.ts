@@ -26,12 +26,19 @@ const authenticate: Interceptor = (next) => async (request) => {
       return call();
     });
   } catch (error) {
-    const failure = ConnectError.from(error);
+    const failure = failureFrom(error);
     if (!request.stream) rememberScope(failure, request.method.input, request.message);
     if (!failure.metadata.has(requestIdHeader)) failure.metadata.set(requestIdHeader, id);
     throw failure;
   }
 };
+
+/** A browser throws a TypeError if it cannot reach the server, with a message of its own. */
+function failureFrom(thrown: unknown): ConnectError {
+  const error = ConnectError.from(thrown);
+  if (!(error.cause instanceof TypeError)) return error;
+  return new ConnectError("The server cannot be reached", Code.Unavailable, error.metadata, undefined, error.cause);
+}
 
 function newRequestId(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -41,10 +48,9 @@ export const transport = createConnectTransport({ baseUrl: location.origin, inte
 
 const MAX_RETRIES = 2;
 
-/** Only errors that pass are tried again; a query that was refused stays refused. */
-function isPassing(count: number, error: Error): boolean {
-  const { code } = ConnectError.from(error);
-  return count < MAX_RETRIES && (code === Code.Unavailable || code === Code.ResourceExhausted || code === Code.Aborted);
+/** Whether the same call may succeed later. A call that was refused stays refused. */
+export function isPassing(error: unknown): boolean {
+  return [Code.Unavailable, Code.ResourceExhausted, Code.Aborted].includes(ConnectError.from(error).code);
 }
 
 export const queryClient: QueryClient = new QueryClient({
@@ -52,7 +58,7 @@ export const queryClient: QueryClient = new QueryClient({
   // After any change, every screen reads again what it shows.
   mutationCache: new MutationCache({ onSuccess: () => void queryClient.invalidateQueries() }),
   defaultOptions: {
-    queries: { retry: isPassing, staleTime: 10_000, refetchOnWindowFocus: false },
+    queries: { retry: (count, error) => count < MAX_RETRIES && isPassing(error), staleTime: 10_000, refetchOnWindowFocus: false },
     mutations: { retry: false },
   },
 });

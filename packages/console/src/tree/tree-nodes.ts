@@ -19,6 +19,8 @@ export interface Tree {
   loadMore(row: Extract<TreeRow, { kind: "more" }>): void;
   /** Error of a request. */
   readonly error: Error | undefined;
+  /** Repeats the requests that failed. */
+  retry(): void;
 }
 
 /** Page tokens by the uid of an open group; the first page has an empty one. */
@@ -30,12 +32,16 @@ export function useTree(root: string): Tree {
   const wanted = [...open].flatMap(([parent, tokens]) => tokens.map((pageToken) => ({ parent, pageToken })));
   const answers = useQueries({ queries: wanted.map((page) => pageQuery(page, transport)) });
   const pages = new Map(wanted.map(({ parent, pageToken }, index) => [pageKey(parent, pageToken), answers[index]?.data]));
+  const failed = answers.filter(({ error }) => error !== null);
   return {
     rows: [...rowsBelow(root, 1, open, pages)],
     toggle: (uid) => setOpen((before) => (before.has(uid) ? without(before, uid) : new Map(before).set(uid, [""]))),
     loadMore: ({ parent, pageToken }) =>
       setOpen((before) => new Map(before).set(parent, [...new Set([...(before.get(parent) ?? []), pageToken])])),
-    error: answers.find(({ error }) => error !== null)?.error ?? undefined,
+    error: failed[0]?.error ?? undefined,
+    retry: () => {
+      for (const answer of failed) void answer.refetch();
+    },
   };
 }
 

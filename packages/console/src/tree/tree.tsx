@@ -26,12 +26,12 @@ export function Screen() {
             Groups
           </Title>
           <Text c="dimmed" size="sm" role="status">
-            {data?.totalCount === undefined ? "" : `${data.totalCount} in the organization`}
+            {data?.totalCount === undefined ? "" : `${data.totalCount.toLocaleString("en")} in the organization`}
           </Text>
         </div>
         <CreateGroupButton parent={organization} />
       </Row>
-      {tree.error !== undefined && <ErrorAlert error={tree.error} title="Not all groups can be shown" />}
+      {tree.error !== undefined && <ErrorAlert error={tree.error} title="Not all groups can be shown" onRetry={tree.retry} />}
       <Rows tree={tree} />
     </Stack>
   );
