@@ -1,10 +1,12 @@
 /** What all screens of the console share: titles, marks of the current screen, and refused or failing requests. */
 import assert from "node:assert/strict";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import type { Page } from "playwright-core";
 import { until } from "../../server/test/harness/wait.ts";
-import { describeConsole, signInByLink } from "./console-world.ts";
+import { assertAccessible, describeConsole, signInAtProvider, signInByLink } from "./console-world.ts";
 import { countRequests, goTo, settled } from "./screen-walk.ts";
 
 await describeConsole("the frame of the console", ({ world, walk }) => {
@@ -78,6 +80,41 @@ await describeConsole("the frame of the console", ({ world, walk }) => {
     },
     { expected: [/ERR_FAILED/] },
   );
+
+  walk(
+    "a person with rights in one folder gets to it, and sees no error on Home",
+    async ({ page }) => {
+      await leaveOneFolder(page);
+      await page.goto(`${world.baseUrl}/console/`);
+      await page.getByRole("heading", { name: "Organization", exact: true }).waitFor();
+      assert.equal(page.url(), `${world.baseUrl}/console/${world.acme.uid}`);
+      await page.getByRole("link", { name: "Groups" }).first().click();
+      await page.getByRole("treeitem", { name: "folder" }).waitFor();
+      await page.goto(`${world.baseUrl}/console/?all=1`);
+      await page.getByRole("heading", { name: "Organizations in which you see some groups" }).waitFor();
+      await assertAccessible(page);
+      await page.getByRole("link", { name: "folder" }).click();
+      await page.getByRole("heading", { name: "Organization", exact: true }).waitFor();
+      assert.equal(await page.getByRole("alert").count(), 0);
+    },
+    { expected: [/status of 403/] },
+  );
+
+  /** Signs a person in and leaves rights in one folder only. */
+  async function leaveOneFolder(page: Page): Promise<void> {
+    const { uid: parent } = world.acme;
+    const { uid: group } = await world.must(GroupsService.method.createGroup, { parent, group: { name: "folder" } });
+    await signInAtProvider(page, world, "dora");
+    const { roleBindings } = await world.must(RoleBindingsService.method.listRoleBindings, { group: parent });
+    const binding = roleBindings.find((each) => each.roleUid === world.acme.defaultRole);
+    assert.ok(binding);
+    const roleUid = await world.role(group, [Capability.CAP_IAM_GROUPS_LIST]);
+    await world.must(RoleBindingsService.method.createRoleBinding, {
+      parent: group,
+      roleBinding: { identityUid: binding.identityUid, roleUid },
+    });
+    await world.must(RoleBindingsService.method.deleteRoleBinding, { uid: binding.uid });
+  }
 });
 
 const LIST = "**/platform.registry.v2.ReposService/ListRepos";

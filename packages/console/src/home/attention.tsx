@@ -16,7 +16,7 @@ import { Time } from "../object/time.tsx";
 import { useRights } from "../session/rights.ts";
 
 const KINDS: Readonly<Record<number, { readonly title: string; readonly to: string; readonly isList?: boolean; readonly verb: string }>> = {
-  [Kind.WEBHOOK]: { title: "Webhook", to: "/subscription", verb: "fails since" },
+  [Kind.WEBHOOK]: { title: "Webhook", to: "/subscription", verb: "began to fail" },
   [Kind.KEY]: { title: "Keys of", to: "/identity", verb: "expire" },
   [Kind.PULL_TOKEN]: { title: "Pull token", to: "/pull-tokens", isList: true, verb: "expires" },
   [Kind.INVITE]: { title: "Invite", to: "/invites", isList: true, verb: "expires" },
@@ -26,8 +26,9 @@ const KINDS: Readonly<Record<number, { readonly title: string; readonly to: stri
 const MAX_VULNERABILITIES = 10;
 
 export function Attention({ uid }: { readonly uid: string }) {
-  const { may } = useRights();
-  const { data, error } = useQuery(AttentionService.method.listAttention, { uid });
+  const { may, missing } = useRights();
+  const { listAttention } = AttentionService.method;
+  const { data, error } = useQuery(listAttention, { uid }, { enabled: may(listAttention, uid) });
   const { listVulnerabilities } = VulnerabilitiesService.method;
   const open = { severities: [VulnerabilitySeverity.CRITICAL], state: PackageVulnerability_State.OPEN };
   const { data: critical } = useQuery(
@@ -37,6 +38,7 @@ export function Attention({ uid }: { readonly uid: string }) {
   );
   const items = data?.items ?? [];
   const vulnerabilities = critical?.vulnerabilities ?? [];
+  if (missing(listAttention, uid).length > 0) return null;
   const isQuiet = data !== undefined && items.length === 0 && vulnerabilities.length === 0;
   return (
     <Stack gap="xs">
@@ -70,7 +72,13 @@ function Item({ item: { kind, uid, name, time } }: { readonly item: AttentionIte
   return (
     <List.Item>
       <ScreenLink to={view.to} {...(!view.isList && { uid })} search={search}>
-        {view.title} <bdi>{name}</bdi>
+        {view.title}
+        {name !== "" && (
+          <>
+            {" "}
+            <bdi>{name}</bdi>
+          </>
+        )}
       </ScreenLink>{" "}
       {view.verb} <Time value={time} />
     </List.Item>

@@ -9,6 +9,7 @@ import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { AdvisoriesService } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
 import { Group, Paper, SimpleGrid, Stack, Text, Title } from "@mantine/core";
 import { useOrganization } from "../frame/organization.ts";
+import { useOrganizationName } from "../frame/organization-name.ts";
 import { ScreenLink } from "../frame/screen-link.tsx";
 import type { Search } from "../frame/search.ts";
 import { bytesText } from "../object/bytes-text.ts";
@@ -20,12 +21,13 @@ import { Attention } from "./attention.tsx";
 export function Screen() {
   const uid = useOrganization();
   const { may } = useRights();
+  const name = useOrganizationName();
   const { data: organization } = useQuery(GroupsService.method.getGroup, { uid });
   return (
     <Stack>
       <div>
         <Title order={1} size="h2">
-          <bdi>{organization?.name ?? "…"}</bdi>
+          <bdi>{name}</bdi>
         </Title>
         {organization !== undefined && organization.description !== "" && (
           <Text c="dimmed">
@@ -70,8 +72,12 @@ function Counts({ uid }: { readonly uid: string }) {
 
 /** Images and library files, and the limit that the operator has set. */
 function Storage({ uid }: { readonly uid: string }) {
-  const { data } = useQuery(ResourceLimitsService.method.getResourceLimits, { uid });
+  const { missing } = useRights();
+  const { getResourceLimits } = ResourceLimitsService.method;
+  const isRefused = missing(getResourceLimits, uid).length > 0;
+  const { data } = useQuery(getResourceLimits, { uid }, { enabled: !isRefused });
   const limit = data?.storageMb ?? 0;
+  if (isRefused) return null;
   return (
     <Paper withBorder p="md">
       <Group justify="space-between" wrap="nowrap">

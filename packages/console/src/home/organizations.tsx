@@ -1,5 +1,6 @@
 /** `/console/`: leads to the person's only organization, or lets the person choose one. */
 import { useQuery } from "@connectrpc/connect-query";
+import { Auth } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
 import { type Group, GroupSchema, GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { Container, Stack, Text, Title } from "@mantine/core";
 import { Link, Navigate, useNavigate } from "@tanstack/react-router";
@@ -11,6 +12,7 @@ import type { Column } from "../list/columns.ts";
 import { List } from "../list/list.tsx";
 import { Time, timeText } from "../object/time.tsx";
 import { SessionEndedDialog } from "../session/session-ended-dialog.tsx";
+import { PartialOrganizations, usePartialOrganizations } from "./partial-organizations.tsx";
 
 const columns: readonly Column<Group>[] = [
   {
@@ -40,15 +42,19 @@ export function Organizations() {
   useDocumentTitle("Your organizations");
   const inRoot = { inRoot: true };
   const { data, error, refetch } = useQuery(GroupsService.method.listGroups, { uidp: inRoot, pageSize: 2 });
-  const [first, second] = data?.groups ?? [];
-  if (error !== null)
+  const rights = useQuery(Auth.method.validate, {});
+  const partial = usePartialOrganizations();
+  const retry = () => void Promise.all([refetch(), rights.refetch()]);
+  const problem = error ?? rights.error;
+  if (problem !== null)
     return (
       <Container size="md" py="xl" component="main">
-        <ErrorAlert error={error} title="Your organizations cannot be shown" onRetry={() => void refetch()} />
+        <ErrorAlert error={problem} title="Your organizations cannot be shown" onRetry={retry} />
       </Container>
     );
-  if (data === undefined) return <Loading />;
-  if (first !== undefined && second === undefined && search.all === undefined) return <Navigate to={`/${first.uid}`} search={{}} replace />;
+  if (data === undefined || partial === undefined) return <Loading />;
+  const [first, ...others] = [...data.groups.map(({ uid }) => uid), ...partial.keys()];
+  if (first !== undefined && others.length === 0 && search.all === undefined) return <Navigate to={`/${first}`} search={{}} replace />;
   const name = search.name ?? "";
   return (
     <Container size="md" py="xl" component="main">
@@ -65,8 +71,15 @@ export function Organizations() {
           onOpen={({ uid }) => void navigate({ to: `/${uid}`, search: {} })}
           filters={[{ kind: "text", id: "name", title: "Name", placeholder: "The whole name" }]}
           defaultOrder="name"
-          empty={<Text>You belong to no organization yet. Ask for an invite, or create an organization over the API.</Text>}
+          empty={
+            partial.size === 0 ? (
+              <Text>You belong to no organization yet. Ask for an invite, or create an organization over the API.</Text>
+            ) : (
+              <Text>You see no organization as a whole.</Text>
+            )
+          }
         />
+        {partial.size > 0 && <PartialOrganizations organizations={partial} />}
       </Stack>
       <SessionEndedDialog />
     </Container>

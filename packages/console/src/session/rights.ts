@@ -9,6 +9,8 @@ export interface Rights {
   /** Display name: name, email address, or uid. */
   readonly name: string;
   readonly uid: string;
+  /** The groups at which the person holds capabilities; undefined while they are not known. */
+  readonly groups: readonly { readonly uid: string; readonly name: string }[] | undefined;
   /**
    * Names of the capabilities that the method needs and that the person lacks at the uid. Empty while nothing is known.
    * @param needed a method, or names of capabilities
@@ -39,6 +41,7 @@ export function useRights(): Rights {
   return {
     name: data?.profile?.name || data?.email || data?.subject || "",
     uid: data?.subject ?? "",
+    groups: data?.capabilities.map(({ group }) => ({ uid: group?.id ?? "", name: group?.name ?? "" })),
     missing,
     may: (method, uid) => data !== undefined && missing(method, uid).length === 0,
     isOwner: (uid) => heldAt(uid).some(({ role }) => role === "owner"),
