@@ -115,6 +115,33 @@ await describeConsole("the frame of the console", ({ world, walk }) => {
     });
     await world.must(RoleBindingsService.method.deleteRoleBinding, { uid: binding.uid });
   }
+
+  walk("on a narrow phone, the name of the organization and the button that copies a uid are whole", async ({ page, screen }) => {
+    await signInByLink(page, world);
+    await page.setViewportSize({ width: 320, height: 740 });
+    await page.goto(screen(`/group/${world.orgUid}`));
+    for (const name of ["Organization my-org", "Copy uid"]) {
+      const label = page.getByRole("button", { name }).locator(".mantine-Button-label");
+      assert.deepEqual(await label.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth), 0, name);
+    }
+  });
+
+  walk("the address of an image without a repository says that there is no such image", async ({ page, screen }) => {
+    await signInByLink(page, world);
+    await page.goto(screen("/image/sha256:0123"));
+    await page.getByRole("heading", { name: "There is no such image" }).waitFor();
+  });
+
+  walk(
+    "an error names a wrong field once",
+    async ({ page, screen }) => {
+      await signInByLink(page, world);
+      await page.goto(screen("/repositories?order=size"));
+      const alert = await page.getByRole("alert").innerText();
+      assert.equal(alert.match(/order_by must name one of/g)?.length, 1, alert);
+    },
+    { expected: [/status of 400/] },
+  );
 });
 
 const LIST = "**/platform.registry.v2.ReposService/ListRepos";

@@ -28,7 +28,7 @@ const fields: readonly Filter[] = [
       .map(({ number }) => ({ value: String(number), title: nameOfCapability(number) }))
       .sort((a, b) => (a.title < b.title ? -1 : 1)),
   },
-  { kind: "text", id: "uid", title: "Where", placeholder: "uid; the organization if empty" },
+  { kind: "text", id: "uid", title: "Where", placeholder: "The organization, or a uid" },
 ];
 
 export function Screen() {

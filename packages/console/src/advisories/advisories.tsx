@@ -72,9 +72,9 @@ function pendingText({ events }: Advisory): string {
 
 const states = enumChoices(ReviewStateSchema);
 const types = enumChoices(EventTypeFilterSchema);
-const SEVERAL = "One or several, with commas";
+const SEVERAL = "Separated by commas";
 const filters: readonly Filter[] = [
-  { kind: "text", id: "query", title: "Search", placeholder: "Part of a package or CVE" },
+  { kind: "text", id: "query", title: "Search", placeholder: "Package or CVE" },
   { kind: "choice", id: "state", title: "Review", choices: states },
   { kind: "choice", id: "latest", title: "Published state", choices: types },
   { kind: "text", id: "alias", title: "Vulnerability", placeholder: "CVE-2026-0001" },

@@ -40,7 +40,7 @@ function State({ uid }: { readonly uid: string }) {
       {enumText(SubscriptionStatus_StateSchema, data.state)}
       {data.failingSince !== undefined && (
         <>
-          , fails since <Time value={data.failingSince} />
+          , first failed <Time value={data.failingSince} />
         </>
       )}
     </>

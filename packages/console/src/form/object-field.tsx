@@ -43,7 +43,7 @@ export function ObjectField({ kind, label, description, placeholder, required, i
     <Select
       label={label}
       description={description}
-      placeholder={placeholder ?? "A part of the name, or a uid"}
+      placeholder={placeholder ?? "Part of a name, or a uid"}
       required={required}
       size={size}
       data-autofocus={isFirst || undefined}

@@ -70,7 +70,8 @@ export interface ErrorAlertProps {
 export function ErrorAlert({ error, title = "This did not work", fieldsShownElsewhere, onRetry, onLeave }: ErrorAlertProps) {
   const { message, code, requestId, fields, preconditions, scope, missingTerms } = apiErrorFrom(error);
   const others = fields.filter(({ field }) => !fieldsShownElsewhere?.has(field));
-  const items = others.map(({ field, description }) => `${field}: ${description}`);
+  // The message of the server names the first fields as well.
+  const items = others.map(({ field, description }) => `${field}: ${description}`).filter((item) => !message.includes(item));
   return (
     <Alert color="red" title={title} role="alert" variant="outline">
       <Text>

@@ -23,6 +23,8 @@ const { generateScimToken, regenerateScimToken, revokeScimToken, setScimEnabled 
 export function Scim({ provider }: { readonly provider: IdentityProvider }) {
   const { uid, scim } = provider;
   if (scim === undefined) return <Text>This provider has no SCIM.</Text>;
+  // The operation that switches SCIM on needs the etag of a token.
+  const isFirst = scim.credentialState === State.NOT_ISSUED;
   return (
     <Stack>
       <Details
@@ -36,8 +38,9 @@ export function Scim({ provider }: { readonly provider: IdentityProvider }) {
             : []),
         ]}
       />
+      {isFirst && <Text>“New token” makes the token of the directory. Then SCIM can be switched on.</Text>}
       <Group gap="xs">
-        <EnableButton uid={uid} scim={scim} />
+        {!isFirst && <EnableButton uid={uid} scim={scim} />}
         <TokenButton uid={uid} scim={scim} />
         {(scim.credentialState === State.LIVE || scim.credentialState === State.ROTATING) && <RevokeButton uid={uid} />}
       </Group>

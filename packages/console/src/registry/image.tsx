@@ -2,6 +2,7 @@
 import { ImageContentsService } from "@holt/api/gen/holt/v1/image_contents_pb.ts";
 import { ImagePackagesService } from "@holt/api/gen/holt/v1/image_packages_pb.ts";
 import { useNavigate } from "@tanstack/react-router";
+import { MissingPage } from "../frame/error-page.tsx";
 import { screenPath, useObjectUid, useOrganization } from "../frame/organization.ts";
 import { BindingsTab } from "../object/bindings-tab.tsx";
 import { ConfirmButton } from "../object/confirm-button.tsx";
@@ -27,6 +28,7 @@ export function Screen() {
   const organization = useOrganization();
   const navigate = useNavigate();
   const remove = useDelete(ImageContentsService.method.deleteImage);
+  if (uid === "") return <MissingPage title="There is no such image" />;
   return (
     <ObjectFrame
       kind="Image"

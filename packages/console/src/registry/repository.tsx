@@ -143,6 +143,7 @@ function Tags({ uid }: { readonly uid: string }) {
           kind: "choice",
           id: "all",
           title: "Dates, epochs and referrers",
+          placeholder: "Hidden",
           choices: [{ value: "all", title: "Show these as well" }],
         },
       ]}

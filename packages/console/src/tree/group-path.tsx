@@ -5,7 +5,7 @@ import { Breadcrumbs } from "@mantine/core";
 import { ScreenLink } from "../frame/screen-link.tsx";
 
 export function GroupPath({ uid }: { readonly uid: string }) {
-  const { data } = useQuery(GroupsService.method.listGroups, { uidp: { ancestorsOf: uid }, pageSize: 200 });
+  const { data } = useQuery(GroupsService.method.listGroups, { uidp: { ancestorsOf: uid }, pageSize: 200 }, { enabled: uid !== "" });
   const above = [...(data?.groups ?? [])].sort((a, b) => a.uid.length - b.uid.length);
   if (above.length === 0) return null;
   return (
