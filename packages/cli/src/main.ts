@@ -20,8 +20,7 @@ async function complete(words: readonly string[]): Promise<void> {
 async function run(): Promise<number> {
   const { listenForInterrupts, interrupted } = await import("./terminal/interrupts.ts");
   listenForInterrupts();
-  // A reader such as `head` that has seen enough is not a failure.
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));
+  process.stdout.on("error", endWithoutOutput);
   try {
     await runLine();
     return Number(process.exitCode ?? 0);
@@ -30,6 +29,13 @@ async function run(): Promise<number> {
     if (interrupted.aborted) return 130;
     return reportFailure(error, { isVerbose: line.includes("-v") || line.includes("--verbose") });
   }
+}
+
+/** A reader such as `head` that has seen enough is not a failure. */
+function endWithoutOutput({ code, message }: NodeJS.ErrnoException): never {
+  if (code === "EPIPE") process.exit(0);
+  process.stderr.write(`holt: cannot write the output: ${message}\n`);
+  process.exit(1);
 }
 
 async function runLine(): Promise<void> {

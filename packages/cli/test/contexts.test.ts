@@ -139,6 +139,12 @@ describe("contexts", () => {
     assert.match(await world.holt.must(["iam", "groups", "list", "-o", "name"], { env }), new RegExp(`^${world.orgUid}$`, "m"));
   });
 
+  test("a token of the environment without its server is refused, so that no other account is used instead", async () => {
+    const { status, stdout, stderr } = await world.holt.run(["whoami"], { env: { HOLT_TOKEN: world.token } });
+    assert.deepEqual([status, stdout], [2, ""]);
+    assert.match(stderr, /HOLT_TOKEN is set without HOLT_URL/);
+  });
+
   test("the token of the environment goes to the server of HOLT_URL alone", async () => {
     const tokens: unknown[] = [];
     const other = createServer((request, response) => {

@@ -1,6 +1,7 @@
 /** Output for people, in a real terminal, and output for programs. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { promisify } from "node:util";
 import { parse } from "yaml";
@@ -41,6 +42,13 @@ describe("output", () => {
     const { stdout, stderr } = await run("bash", ["-c", command], { env: world.holt.environment() });
     assert.match(stdout, /0\n$/);
     assert.equal(stderr, "");
+  });
+
+  test("output that cannot be written is a failure with a reason", { skip: !existsSync("/dev/full") }, async () => {
+    const command = `"${process.execPath}" "${PROGRAM}" iam roles list -o json > /dev/full; echo "$?"`;
+    const { stdout, stderr } = await run("bash", ["-c", command], { env: world.holt.environment() });
+    assert.equal(stdout, "1\n");
+    assert.match(stderr, /^holt: cannot write the output: ENOSPC/m);
   });
 
   describe("on a terminal", { skip: withoutTerminal }, () => {

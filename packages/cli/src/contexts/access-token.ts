@@ -1,6 +1,6 @@
 /** Gets an access token of a context, and renews it if necessary. */
 import type { Token, TokenSource } from "@holt/client";
-import { exitStatus, Failure } from "../failure.ts";
+import { exitStatus, Failure, usageFailure } from "../failure.ts";
 import { deferInterrupts } from "../terminal/interrupts.ts";
 import { type NamedContext, parseServerUrl } from "./contexts.ts";
 import { type AccessToken, type Credential, readCredential, saveCredential, withCredentialLock } from "./credentials.ts";
@@ -12,6 +12,8 @@ const RENEW_BEFORE_MS = 60_000;
 export function tokenOfContext(context: NamedContext): TokenSource {
   return async () => {
     const { HOLT_TOKEN, HOLT_URL } = process.env;
+    // The credential of the context may be that of another account.
+    if (HOLT_TOKEN && !HOLT_URL) throw usageFailure("HOLT_TOKEN is set without HOLT_URL", "set HOLT_URL to the server of the token");
     if (HOLT_TOKEN && HOLT_URL && parseServerUrl(HOLT_URL) === context.url) return { token: HOLT_TOKEN, expiry: undefined };
     return storedTokenOf(context);
   };
