@@ -1,6 +1,7 @@
 /** The program holtd: parses the arguments and runs the server or a command. */
 import { parseArgs } from "node:util";
 import packageJson from "../package.json" with { type: "json" };
+import { optionProblemOf } from "./cli/option-problem.ts";
 import { ConfigError, loadConfig } from "./config.ts";
 
 const USAGE = `Usage: holtd [command]
@@ -158,7 +159,7 @@ function parseArguments() {
       },
     });
   } catch (error) {
-    fail(`holtd: ${(error as Error).message}\n${HINT}`, 2);
+    fail(`holtd: ${optionProblemOf(error)}\n${HINT}`, 2);
   }
 }
 

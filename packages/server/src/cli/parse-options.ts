@@ -1,5 +1,6 @@
 /** Parses the options of a command that has its own `--help`. */
 import { type ParseArgsConfig, parseArgs } from "node:util";
+import { optionProblemOf } from "./option-problem.ts";
 
 type Options = NonNullable<ParseArgsConfig["options"]>;
 type Values = Readonly<Record<string, string | boolean | undefined>>;
@@ -32,7 +33,7 @@ export async function withOptions(spec: CommandSpec, args: readonly string[], wo
     assertCount(positionals, spec.positionals);
     given = { values: values as Values, positionals };
   } catch (error) {
-    return refuse((error as Error).message, spec);
+    return refuse(optionProblemOf(error), spec);
   }
   return work(given);
 }

@@ -1,10 +1,12 @@
 /** All files of an import's source: a file, the files in a folder and below, and the files in archives. */
+import type { Stats } from "node:fs";
 import { type FileHandle, open, opendir, stat } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { archiveFormatOf, FORMAT_BYTES } from "../../archives/archive-format.ts";
 import { decompress } from "../../archives/decompress.ts";
 import { ArchiveMeter } from "../../archives/limits.ts";
 import { fileBytes } from "../../archives/random-access-bytes.ts";
+import { fileProblemOf } from "../../lib/file-problem.ts";
 import { type FileContext, IMPORT_LIMITS, type ImportFile, SMALL_FILE } from "./import-file.ts";
 import { filesInTar } from "./tar.ts";
 import { filesInZip } from "./zip.ts";
@@ -16,13 +18,13 @@ type OpenedContext = FileContext & Pick<ImportFile, "isExplicit">;
 
 /** @param path of a file or a folder. @throws if it cannot be opened */
 export async function* filesOf(path: string, context: FileContext): AsyncGenerator<ImportFile> {
-  if ((await stat(path)).isDirectory()) yield* filesBelow(path, context);
+  if ((await statsOf(path)).isDirectory()) yield* filesBelow(path, context);
   else yield* filesAt(path, { ...context, isExplicit: true });
 }
 
 /** The total size of all files: the sum of the calls of `advance`. */
 export async function sizeOf(path: string): Promise<number> {
-  const stats = await stat(path);
+  const stats = await statsOf(path);
   if (!stats.isDirectory()) return stats.size;
   let sum = 0;
   for await (const entry of await opendir(path, { recursive: true })) {
@@ -30,6 +32,15 @@ export async function sizeOf(path: string): Promise<number> {
     if (entry.isFile() && !isHidden(relative(path, file))) sum += (await stat(file)).size;
   }
   return sum;
+}
+
+/** @throws Error with a message for the operator */
+async function statsOf(path: string): Promise<Stats> {
+  try {
+    return await stat(path);
+  } catch (error) {
+    throw new Error(`cannot read ${path}: ${fileProblemOf(error)}`, { cause: error });
+  }
 }
 
 async function* filesBelow(folder: string, context: FileContext): AsyncGenerator<ImportFile> {

@@ -4,6 +4,7 @@ import { type FileHandle, lstat, open, opendir, realpath, stat } from "node:fs/p
 import { join, sep } from "node:path";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
+import { fileProblemOf } from "../../lib/file-problem.ts";
 
 /** A file of the tree cannot be read. The message is for operators. */
 export class UnreadableFile extends Error {
@@ -36,7 +37,7 @@ export async function openTree(folder: string): Promise<SourceTree> {
     if (!(await stat(root)).isDirectory()) throw new Error("not a folder");
     return new Tree(root);
   } catch (error) {
-    throw new Error(`cannot read ${folder}: ${reasonOf(error)}`, { cause: error });
+    throw new Error(`cannot read ${folder}: ${fileProblemOf(error)}`, { cause: error });
   }
 }
 
@@ -63,7 +64,7 @@ class Tree implements SourceTree {
         }
       } catch (error) {
         if (!isSystemError(error)) throw error;
-        onUnreadable(folder || ".", new UnreadableFile(`the folder cannot be read: ${reasonOf(error)}`));
+        onUnreadable(folder || ".", new UnreadableFile(`the folder cannot be read: ${fileProblemOf(error)}`));
       }
     }
   }
@@ -83,7 +84,7 @@ class Tree implements SourceTree {
   /** Resolves links. @throws UnreadableFile if the path leads out of the tree */
   async #resolve(path: string): Promise<string> {
     const real = await realpath(join(this.#root, path)).catch((error: unknown) => {
-      throw new UnreadableFile(`cannot be read: ${reasonOf(error)}`, { cause: error });
+      throw new UnreadableFile(`cannot be read: ${fileProblemOf(error)}`, { cause: error });
     });
     const root = this.#root.endsWith(sep) ? this.#root : this.#root + sep;
     if (real !== this.#root && !real.startsWith(root)) throw new UnreadableFile("a link leads out of the folder");
@@ -105,7 +106,7 @@ class Tree implements SourceTree {
         [Symbol.asyncDispose]: () => owned.disposeAsync(),
       };
     } catch (error) {
-      throw error instanceof UnreadableFile ? error : new UnreadableFile(`cannot be read: ${reasonOf(error)}`, { cause: error });
+      throw error instanceof UnreadableFile ? error : new UnreadableFile(`cannot be read: ${fileProblemOf(error)}`, { cause: error });
     }
   }
 
@@ -145,19 +146,3 @@ async function* chunksOf(file: FileHandle, size: number): AsyncGenerator<Buffer>
 function isSystemError(error: unknown): boolean {
   return typeof (error as NodeJS.ErrnoException | null)?.syscall === "string";
 }
-
-/** Without the path, which the caller reports anyway. */
-function reasonOf(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException;
-  return REASONS.get(code ?? "") ?? code ?? message;
-}
-
-const REASONS: ReadonlyMap<string, string> = new Map([
-  ["EACCES", "permission denied"],
-  ["EPERM", "permission denied"],
-  ["ENOENT", "no such file or folder"],
-  ["ENOTDIR", "no such file or folder"],
-  ["ELOOP", "too many links"],
-  ["ENXIO", "not a regular file"],
-  ["ENAMETOOLONG", "the path is too long"],
-]);
