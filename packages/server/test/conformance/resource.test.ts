@@ -130,6 +130,23 @@ describeWithSamples("resources", (world) => {
       }
     });
 
+    test(`creating ${sample.title} twice answers ALREADY_EXISTS where its name or place must be its own`, async () => {
+      const parent = await createParent(world, sample, await world.group(world.orgUid));
+      const given = await sample.body(world, parent, "first");
+      const createIt = async () => (await world.raw("POST", `${collectionOf(sample)}/${parent}`, given)).status;
+      assert.equal(await createIt(), 200);
+      assert.equal(await createIt(), hasOwnName(sample) ? 409 : 200);
+    });
+
+    if (hasOwnName(sample) && hasMethod(sample, "Update") && hasField(sample, "name") && !sample.hasUidOfGroup) {
+      test(`an update of ${sample.title} to the name of another one answers ALREADY_EXISTS`, async () => {
+        const parent = await createParent(world, sample, await world.group(world.orgUid));
+        await createResource(world, sample, parent, "first");
+        const { uid } = parse((await createResource(world, sample, parent, "second")).text);
+        assert.equal((await world.raw("PATCH", `${collectionOf(sample)}/${textOf(uid)}`, { name: "first" })).status, 409);
+      });
+    }
+
     test(`a call on ${sample.title} that does not exist answers NOT_FOUND with its ResourceInfo`, async () => {
       const uid = `${world.orgUid}/${MISSING}`;
       for (const client of world.clients) {
@@ -197,6 +214,11 @@ describeWithSamples("resources", (world) => {
 
 function verbsOf(sample: ResourceSample) {
   return (["Get", "Update", "Delete"] as const).filter((verb) => hasMethod(sample, verb));
+}
+
+/** Whether no other one in its parent may have its name. False also for a resource that Create changes under its name. */
+function hasOwnName(sample: ResourceSample): boolean {
+  return (!sample.sharesNames || sample.hasUidOfGroup) && (hasMethod(sample, "Update") || sample.isImmutable);
 }
 
 function requestFor(sample: ResourceSample, verb: "Get" | "Update" | "Delete", uid: string) {

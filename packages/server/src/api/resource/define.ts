@@ -15,7 +15,7 @@ export interface ResourceRules<Desc extends DescMessage> {
    * @throws INVALID_ARGUMENT
    */
   check?(next: MessageShape<Desc>, now: Date, current?: MessageShape<Desc>): void;
-  /** The error for a message that a unique index refuses. */
+  /** The error for a message that a unique index refuses. By default it says that the group has one of this name. */
   nameTaken?(message: MessageShape<Desc>): Error;
 }
 

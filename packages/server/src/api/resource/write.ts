@@ -7,7 +7,7 @@ import { appendToCount } from "../../db/resource-count.ts";
 import type { WriteDb } from "../../db/store.ts";
 import { ConstraintError } from "../../db/transaction.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
-import { invalidArgument, notFound } from "../../lib/errors.ts";
+import { alreadyExists, invalidArgument, notFound } from "../../lib/errors.ts";
 import { isInRoot, isUid, newUid, parentOf } from "../../lib/uid.ts";
 import { JsonText, type WriteCall } from "../call/call.ts";
 import { countedUid, type Resource } from "./define.ts";
@@ -107,14 +107,16 @@ function setTime(resource: Resource, managed: Managed, field: "createTime" | "up
 }
 
 /** Whether a unique index of the store refused the write. */
-export function isDuplicate(thrown: unknown): boolean {
+export function isDuplicate(thrown: unknown): thrown is ConstraintError {
   return thrown instanceof ConstraintError && thrown.kind === "unique";
 }
 
 /** The error names no uid: the one in the way can no longer be read in this transaction, and that of `message` is another resource. */
 function nameTaken<Desc extends DescMessage>(thrown: unknown, resource: Resource<Desc>, message: MessageShape<Desc>): unknown {
   if (!isDuplicate(thrown)) return thrown;
-  return resource.nameTaken?.(resource.hasUidOfGroup ? message : { ...message, uid: "" }) ?? thrown;
+  if (resource.nameTaken !== undefined) return resource.nameTaken(resource.hasUidOfGroup ? message : { ...message, uid: "" });
+  const { name = "" } = message as unknown as Managed;
+  return thrown.columns.includes("name") ? alreadyExists(resource.kind, "", `the group has a ${resource.kind} "${name}"`) : thrown;
 }
 
 /** A stored resource and what an update makes of it. The handler checks its own rules between `prepareUpdate` and `save`. */
