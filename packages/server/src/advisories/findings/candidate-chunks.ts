@@ -1,7 +1,7 @@
-/** Splits packages, so that the advisories about those of a chunk fit into memory. Pure. */
+/** Splits packages, so that what advisories say about those of a chunk fits into memory. Pure. */
 import type { MatchedPackageTable } from "../tables.ts";
 
-/** Advisories that are in memory at a time. Those about one package always are. */
+/** Advisories whose statements are in memory at a time. Those about one package always are. */
 export const MAX_CANDIDATES = 20_000;
 
 type Keyed = Pick<MatchedPackageTable, "match_name" | "match_origin">;

@@ -2,6 +2,7 @@
 
 import { rootOf } from "../../lib/uid.ts";
 import { cvss2BaseScore, cvss3BaseScore, type Severity, severityOf } from "../export/cvss-score.ts";
+import type { PublishedAdvisory } from "../export/published-advisory.ts";
 import { type Candidate, type Claim, claimOf } from "./claims.ts";
 import {
   type ComparedPackage,
@@ -27,31 +28,43 @@ export interface Unscored {
 }
 
 interface Said {
-  readonly candidate: Candidate;
+  readonly advisory: NamedAdvisory;
   readonly claim: Claim;
 }
+
+/** Without events and ranges, so that claims take little memory. */
+type NamedAdvisory = Pick<PublishedAdvisory, "uid" | "advisoryId" | "aliases">;
 
 /** Sorted by vulnerability. */
 export function findVulnerabilities(given: ComparedPackage, { orgUid, candidates }: FindOptions): Unscored[] {
   const said: Claims = new Map();
-  collectClaims(given, candidates, said);
+  for (const candidate of candidates) collectClaims(given, candidate, said);
   return findingsOf(said, orgUid);
 }
 
 /** Claims of advisories about a package, by vulnerability. */
 export type Claims = Map<string, Said[]>;
 
-/** Adds what these advisories say. A package can have thousands of advisories, so callers pass them in chunks. */
-export function collectClaims(given: ComparedPackage, candidates: readonly Candidate[], said: Claims): void {
-  for (const candidate of candidates) {
-    const claim = claimOf(candidate, given);
-    if (claim === undefined) continue;
-    for (const id of vulnerabilitiesOf(candidate)) {
-      const known = said.get(id);
-      if (known === undefined) said.set(id, [{ candidate, claim }]);
-      else known.push({ candidate, claim });
-    }
-  }
+/** Adds what this advisory says. A package can have thousands of advisories, so callers pass them one by one. */
+export function collectClaims(given: ComparedPackage, candidate: Candidate, said: Claims): void {
+  const claim = claimOf(candidate, given);
+  if (claim === undefined) return;
+  const { uid, advisoryId, aliases } = candidate.advisory;
+  const advisory = { uid, advisoryId, aliases };
+  for (const id of vulnerabilitiesOf(advisory)) addClaims(said, id, [{ advisory, claim }]);
+}
+
+/** All of these claims about one package, those of the first before those of the next. */
+export function joinClaims(all: readonly Claims[]): Claims {
+  const joined: Claims = new Map();
+  for (const claims of all) for (const [id, more] of claims) addClaims(joined, id, more);
+  return joined;
+}
+
+function addClaims(said: Claims, id: string, more: readonly Said[]): void {
+  const known = said.get(id);
+  if (known === undefined) said.set(id, [...more]);
+  else for (const one of more) known.push(one);
 }
 
 /** Sorted by vulnerability. */
@@ -61,7 +74,7 @@ export function findingsOf(said: Claims, orgUid: string): Unscored[] {
 }
 
 /** The CVEs of an advisory, or else its GHSA or its own id: one advisory can be about several CVEs. */
-function vulnerabilitiesOf({ advisory }: Candidate): readonly string[] {
+function vulnerabilitiesOf(advisory: NamedAdvisory): readonly string[] {
   const ids = [...new Set([advisory.advisoryId, ...advisory.aliases])];
   const cves = ids.filter((id) => id.startsWith("CVE-"));
   return cves.length > 0 ? cves : [ids.find((id) => id.startsWith("GHSA-")) ?? advisory.advisoryId];
@@ -71,10 +84,10 @@ function vulnerabilitiesOf({ advisory }: Candidate): readonly string[] {
 function joinAliases(said: Map<string, Said[]>): void {
   for (const [id, list] of [...said]) {
     if (!id.startsWith("CVE-")) continue;
-    for (const alias of list.flatMap(({ candidate: { advisory } }) => [advisory.advisoryId, ...advisory.aliases])) {
+    for (const alias of list.flatMap(({ advisory }) => [advisory.advisoryId, ...advisory.aliases])) {
       const other = alias.startsWith("CVE-") ? undefined : said.get(alias);
       if (other === undefined) continue;
-      list.push(...other);
+      for (const one of other) list.push(one);
       said.delete(alias);
     }
   }
@@ -84,12 +97,12 @@ function findingOf(vulnerability: string, said: readonly Said[], orgUid: string)
   const affected = said.filter(({ claim }) => claim.kind === "affected" || claim.wouldMatch);
   if (affected.length === 0) return undefined;
   const suppression = suppressionOf(said, orgUid);
-  const ids = [...new Set(said.flatMap(({ candidate: { advisory } }) => [advisory.advisoryId, ...advisory.aliases]))].sort();
+  const ids = [...new Set(said.flatMap(({ advisory }) => [advisory.advisoryId, ...advisory.aliases]))].sort();
   const claims = affected.flatMap(({ claim }) => (claim.kind === "affected" ? [claim] : []));
   return {
     vulnerability,
     detail: {
-      advisories: affected.map(({ candidate: { advisory } }) => ({ uid: advisory.uid, id: advisory.advisoryId })),
+      advisories: affected.map(({ advisory }) => ({ uid: advisory.uid, id: advisory.advisoryId })),
       aliases: ids.filter((id) => id !== vulnerability),
       fixState: strongest(claims.map(({ fixState }) => fixState)),
       fixed: [...new Set(claims.flatMap(({ fixed }) => fixed))].sort(),
@@ -116,11 +129,11 @@ function strongest(states: readonly FixState[]): FixState {
 
 /** A statement of the organization holds; one of a public organization holds unless an own advisory says otherwise. */
 function suppressionOf(said: readonly Said[], orgUid: string): Suppression | undefined {
-  const own = said.filter(({ candidate }) => rootOf(candidate.advisory.uid) === orgUid);
+  const own = said.filter(({ advisory }) => rootOf(advisory.uid) === orgUid);
   const statement = own.find(isStatement) ?? (own.some(({ claim }) => claim.kind === "affected") ? undefined : said.find(isNotAffected));
   if (statement === undefined || statement.claim.kind === "affected") return undefined;
-  const { candidate, claim } = statement;
-  return { status: claim.kind, justification: claim.justification, note: claim.note, advisory: candidate.advisory.uid };
+  const { advisory, claim } = statement;
+  return { status: claim.kind, justification: claim.justification, note: claim.note, advisory: advisory.uid };
 }
 
 function isNotAffected({ claim }: Said): boolean {

@@ -14,28 +14,34 @@ import type { CvssScore } from "./finding.ts";
 export type Roots = readonly string[] | "all";
 
 const ROWS_PER_QUERY = 1000;
+/** The ranges of an advisory can have some hundred kilobytes. */
+const ADVISORIES_PER_QUERY = 100;
 
-/** By key of the package. Advisories without approved events are left out. */
-export async function loadCandidates(
-  db: ReadDb,
-  keys: readonly string[],
-  roots: Roots,
-): Promise<ReadonlyMap<string, readonly Candidate[]>> {
-  const found = new Map<string, Candidate[]>(keys.map((key) => [key, []]));
+/** An advisory that may be about packages with this key. */
+export interface KeyedCandidate {
+  readonly key: string;
+  readonly candidate: Candidate;
+}
+
+/**
+ * Advisories about packages with these keys, of which few are in memory at a time. Advisories without approved events are
+ * left out. Others run between two pages.
+ */
+export async function* loadCandidates(db: ReadDb, keys: readonly string[], roots: Roots): AsyncGenerator<KeyedCandidate> {
+  const wanted = new Set(keys);
   const groups = await namedGroups(db);
   const terms = [...new Set(keys.flatMap(termsOfKey))].sort();
   let after = { term: "", uid: "" };
   for (;;) {
     const rows = await readPage(db, terms, roots, after);
     for (const row of rows) {
-      const candidates = found.get(packageKey(row.artifact_type, row.artifact_name));
-      const candidate = candidates && candidateOf(row, groups);
-      if (candidate !== undefined) candidates?.push(candidate);
+      const key = packageKey(row.artifact_type, row.artifact_name);
+      const candidate = wanted.has(key) ? candidateOf(row, groups) : undefined;
+      if (candidate !== undefined) yield { key, candidate };
     }
     const last = rows.at(-1);
-    if (last === undefined || rows.length < ROWS_PER_QUERY) return found;
+    if (last === undefined || rows.length < ADVISORIES_PER_QUERY) return;
     after = last;
-    // Yields to other requests.
     await setImmediate();
   }
 }
@@ -65,7 +71,9 @@ async function readPage(db: ReadDb, terms: readonly string[], roots: Roots, afte
     select t.term, a.uid, a.artifact_type, a.artifact_name, a.body, f.entries, f.modified_time from ${wanted} as v
       cross join advisory_term as t cross join advisory as a left join advisory_affected as f on f.advisory_uid = a.uid
       where t.term = v.value and a.uid = t.advisory_uid and a.delete_time is null and ${isOf(db, roots)}
-      and (t.term > ${after.term} or t.advisory_uid > ${after.uid}) order by t.term, t.advisory_uid limit ${ROWS_PER_QUERY}`.execute(db);
+      and (t.term > ${after.term} or t.advisory_uid > ${after.uid}) order by t.term, t.advisory_uid limit ${ADVISORIES_PER_QUERY}`.execute(
+    db,
+  );
   return rows;
 }
 

@@ -6,10 +6,10 @@ import { packageType } from "../export/ecosystems.ts";
 import { parseStatementKey } from "../model/statement-key.ts";
 import type { MatchedPackageTable } from "../tables.ts";
 import { chunkByCandidates, keysOf } from "./candidate-chunks.ts";
-import { type Claims, collectClaims, findingsOf, type Unscored, withScores } from "./find.ts";
-import type { Finding } from "./finding.ts";
+import { type Claims, collectClaims, findingsOf, joinClaims, type Unscored, withScores } from "./find.ts";
+import type { ComparedPackage, Finding } from "./finding.ts";
 import { findChanges, idsOf, isCriticalChange, readOpen, storeChanges } from "./finding-changes.ts";
-import { countCandidates, loadCandidates, loadScores } from "./load-candidates.ts";
+import { countCandidates, loadCandidates, loadScores, type Roots } from "./load-candidates.ts";
 import { applicableRoots, type MatchContext } from "./match-context.ts";
 import { type Batch, removeRequests, requestAlerts, requestPackages } from "./requests.ts";
 import { requestStatedImages } from "./stated-images.ts";
@@ -35,8 +35,8 @@ type MatchedPackage = Pick<MatchedPackageTable, "type" | "version" | "distributi
 
 /** Findings that are written per transaction. */
 const CHANGES_PER_TRANSACTION = 500;
-/** Advisories that are compared between other requests. */
-const CANDIDATES_PER_TURN = 500;
+/** Comparisons take this long between other requests, and one of them no more than some times as long. */
+const TURN_MS = 10;
 
 export async function matchPackages(batch: Batch, context: MatchContext): Promise<void> {
   const { orgUid, requests } = batch;
@@ -83,25 +83,40 @@ async function findAll(
   context: MatchContext,
 ): Promise<ReadonlyMap<number, readonly Finding[]>> {
   const { reader } = context.store;
-  const keys = [...new Set(packages.flatMap(keysOf))];
-  const candidates = await loadCandidates(reader, keys, await applicableRoots(context, reader, orgUid));
+  const said = await collectAll(packages, await applicableRoots(context, reader, orgUid), reader);
   const unscored = new Map<number, readonly Unscored[]>();
   for (const one of packages) {
-    const { id, type, distribution } = one;
-    const said: Claims = new Map();
-    for (const key of keysOf(one)) {
-      const about = candidates.get(key) ?? [];
-      const given = { type: packageType(type), version: versionFor(key, one), distribution };
-      for (let start = 0; start < about.length; start += CANDIDATES_PER_TURN) {
-        collectClaims(given, about.slice(start, start + CANDIDATES_PER_TURN), said);
-        await setImmediate();
-      }
-    }
-    unscored.set(id, findingsOf(said, orgUid));
+    unscored.set(one.id, findingsOf(joinClaims(keysOf(one).map((key) => said.get(key)?.get(one) ?? new Map())), orgUid));
+    await setImmediate();
   }
   const ids = [...unscored.values()].flat().flatMap(({ vulnerability, detail }) => [vulnerability, ...detail.aliases]);
   const cvssOf = await loadScores(reader, ids);
   return new Map([...unscored].map(([id, all]) => [id, all.map((one) => withScores(one, cvssOf))]));
+}
+
+/** What advisories say about each package, by the key under which they name it. */
+async function collectAll(
+  packages: readonly MatchedPackage[],
+  roots: Roots,
+  reader: ReadDb,
+): Promise<ReadonlyMap<string, ReadonlyMap<MatchedPackage, Claims>>> {
+  const said = new Map<string, Map<MatchedPackage, Claims>>();
+  for (const one of packages)
+    for (const key of keysOf(one)) said.set(key, (said.get(key) ?? new Map<MatchedPackage, Claims>()).set(one, new Map()));
+  let begun = performance.now();
+  for await (const { key, candidate } of loadCandidates(reader, [...said.keys()], roots)) {
+    for (const [one, claims] of said.get(key) ?? []) {
+      collectClaims(comparedAs(key, one), candidate, claims);
+      if (performance.now() - begun < TURN_MS) continue;
+      await setImmediate();
+      begun = performance.now();
+    }
+  }
+  return said;
+}
+
+function comparedAs(key: string, one: MatchedPackage): ComparedPackage {
+  return { type: packageType(one.type), version: versionFor(key, one), distribution: one.distribution };
 }
 
 /** Advisories about a source package mean its versions, which those of its packages may differ from. */

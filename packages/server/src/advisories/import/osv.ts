@@ -67,6 +67,8 @@ function artifactOf(node: Node): Pick<AdvisoryRecord, "artifactType" | "artifact
 const MAX_VERSIONS = 5000;
 /** Events of all ranges of a package. */
 const MAX_RANGE_EVENTS = 1000;
+/** Characters of all versions of a package, in ranges and listed. */
+const MAX_VERSION_TEXT = 128 * 1024;
 
 /** The ranges and versions of an element of `affected`, without ranges of commits. */
 function affectedOf(node: Node): Affected {
@@ -76,11 +78,21 @@ function affectedOf(node: Node): Affected {
     isSemver: child(range, "type").value === "SEMVER",
     events: elementsOf(child(range, "events"), MAX_RANGE_EVENTS).flatMap(rangeEventsOf),
   }));
+  assertFewEvents(child(node, "ranges"), ranges);
   const list = child(node, "versions");
   const listed = elementsOf(list).map((version) => nameOf(version));
   const versions = versionsOutside(artifactOf(of).artifactType, ranges, listed);
   if (versions.length > MAX_VERSIONS) throw new BadRecord(list.pointer, `must have at most ${MAX_VERSIONS} versions outside of the ranges`);
+  const texts = [...versions, ...ranges.flatMap(({ events }) => events.map(([, version]) => version))];
+  if (texts.reduce((sum, { length }) => sum + length, 0) > MAX_VERSION_TEXT)
+    throw new BadRecord(node.pointer, `the versions of a package must have at most ${MAX_VERSION_TEXT} characters`);
   return { ecosystem, ranges, versions };
+}
+
+/** Before they are compared, which takes longer with each event. */
+function assertFewEvents({ pointer }: Node, ranges: Affected["ranges"]): void {
+  if (ranges.reduce((sum, { events }) => sum + events.length, 0) > MAX_RANGE_EVENTS)
+    throw new BadRecord(pointer, `must have at most ${MAX_RANGE_EVENTS} events in all ranges of a package`);
 }
 
 function rangesOf(affected: Node): readonly Node[] {

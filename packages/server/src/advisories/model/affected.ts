@@ -1,5 +1,5 @@
 /** The affected versions of a package as OSV records list them, and whether a version is among them. Pure. */
-import { compareVersions, hasVersionOrder } from "../../lib/version-order/compare.ts";
+import { type CompareVersions, createComparison, hasVersionOrder } from "../../lib/version-order/compare.ts";
 
 /** Events of one range: [kind, version]. The version "0" of `introduced` is before all others. */
 export type RangeEvent = readonly [kind: "introduced" | "fixed" | "last_affected", version: string];
@@ -40,13 +40,15 @@ export function parseAffected(text: string): readonly Affected[] {
 
 /** The listed versions that no range contains. A version is affected if a range contains it, or if it is listed. */
 export function versionsOutside(type: string, ranges: Affected["ranges"], versions: readonly string[]): readonly string[] {
-  const all = ranges.map((range) => compileRange(type, range));
+  const all = compileRanges(type, ranges);
   return versions.filter((version) => all.every((fixIn) => fixIn(version) === undefined));
 }
 
 /** The versions that fix what affects this version, or undefined if the version is not affected. */
 export function fixesFor(type: string, version: string, { ranges, versions }: Affected): readonly string[] | undefined {
-  const hits = ranges.map((range) => compileRange(type, range)(version)).filter((fix) => fix !== undefined);
+  const hits = rangesFor(type, ranges)
+    .map((fixIn) => fixIn(version))
+    .filter((fix) => fix !== undefined);
   if (hits.length > 0) return [...new Set(hits.filter((fix) => fix !== ""))];
   return versions.includes(version) ? [] : undefined;
 }
@@ -54,23 +56,39 @@ export function fixesFor(type: string, version: string, { ranges, versions }: Af
 /** The next fixed version, the empty string if there is none, or undefined if the version is not in the range. */
 type FixIn = (version: string) => string | undefined;
 
-function compileRange(type: string, { isSemver, events }: Affected["ranges"][number]): FixIn {
-  const order = hasVersionOrder(type) ? type : isSemver ? "npm" : "";
-  const sorted = sortEvents(order, events);
+/** An advisory is compared with all versions of a package, and sorting its events is most of the work. */
+const compiled = new WeakMap<Affected["ranges"], { readonly type: string; readonly ranges: readonly FixIn[] }>();
+
+function rangesFor(type: string, ranges: Affected["ranges"]): readonly FixIn[] {
+  const known = compiled.get(ranges);
+  if (known?.type === type) return known.ranges;
+  const fresh = { type, ranges: compileRanges(type, ranges) };
+  compiled.set(ranges, fresh);
+  return fresh.ranges;
+}
+
+function compileRanges(type: string, ranges: Affected["ranges"]): readonly FixIn[] {
+  const compare = createComparison(type);
+  const compareSemantic = hasVersionOrder(type) ? compare : createComparison("npm");
+  return ranges.map(({ isSemver, events }) => compileRange(isSemver ? compareSemantic : compare, events));
+}
+
+function compileRange(compare: CompareVersions, events: readonly RangeEvent[]): FixIn {
+  const sorted = sortEvents(compare, events);
   return (version) => {
-    const end = sorted && countUntil(order, sorted, version);
-    if (sorted === undefined || end === undefined || !isAffectedAfter(order, sorted.slice(0, end), version)) return undefined;
+    const end = sorted && countUntil(compare, sorted, version);
+    if (sorted === undefined || end === undefined || !isAffectedAfter(compare, sorted.slice(0, end), version)) return undefined;
     return sorted.slice(end).find(([kind]) => kind === "fixed")?.[1] ?? "";
   };
 }
 
 /** The number of events up to this version, by binary search; undefined if the version cannot be compared. */
-function countUntil(type: string, sorted: readonly RangeEvent[], version: string): number | undefined {
+function countUntil(compare: CompareVersions, sorted: readonly RangeEvent[], version: string): number | undefined {
   let low = 0;
   let high = sorted.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    const order = compareEvent(type, sorted[middle] as RangeEvent, version);
+    const order = compareEvent(compare, sorted[middle] as RangeEvent, version);
     if (order === undefined) return undefined;
     if (order > 0) high = middle;
     else low = middle + 1;
@@ -78,23 +96,23 @@ function countUntil(type: string, sorted: readonly RangeEvent[], version: string
   return low;
 }
 
-function compareEvent(type: string, [kind, at]: RangeEvent, version: string): number | undefined {
-  return at === "0" && kind === "introduced" ? -1 : compareVersions(type, at, version);
+function compareEvent(compare: CompareVersions, [kind, at]: RangeEvent, version: string): number | undefined {
+  return at === "0" && kind === "introduced" ? -1 : compare(at, version);
 }
 
 /** The last event decides. The last affected version is affected itself, if the events before it say so. */
-function isAffectedAfter(type: string, events: readonly RangeEvent[], version: string): boolean {
-  const last = events.findLast((event) => event[0] !== "last_affected" || compareEvent(type, event, version) !== 0);
+function isAffectedAfter(compare: CompareVersions, events: readonly RangeEvent[], version: string): boolean {
+  const last = events.findLast((event) => event[0] !== "last_affected" || compareEvent(compare, event, version) !== 0);
   return last?.[0] === "introduced";
 }
 
 /** Undefined if the versions cannot be compared. Events of the same version keep their order. */
-function sortEvents(type: string, events: readonly RangeEvent[]): readonly RangeEvent[] | undefined {
+function sortEvents(compare: CompareVersions, events: readonly RangeEvent[]): readonly RangeEvent[] | undefined {
   let isComparable = true;
   const sorted = events.toSorted(([kind, a], [other, b]) => {
     const first = Number(b === "0" && other === "introduced") - Number(a === "0" && kind === "introduced");
     if (first !== 0) return first;
-    const order = compareVersions(type, a, b);
+    const order = compare(a, b);
     isComparable &&= order !== undefined;
     return order ?? 0;
   });

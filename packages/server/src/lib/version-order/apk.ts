@@ -1,5 +1,6 @@
 /** Compares apk versions as `apk version` does: digits, a letter, suffixes, a commit and a revision. Pure. */
 import { compareNumerals, compareTexts } from "./numeral.ts";
+import type { VersionOrder } from "./order.ts";
 
 /**
  * Kinds of parts, in the order in which they may follow each other. At the first difference, the later kind is the
@@ -38,13 +39,22 @@ const RULES: readonly { readonly kind: Kind; readonly pattern: RegExp; readonly 
   },
 ];
 
-/** Undefined where either text does not begin with a digit. An invalid remainder sorts before the end of a version. */
-export function compareApkVersions(a: string, b: string): number | undefined {
-  const left = parseApkVersion(a);
-  const right = parseApkVersion(b);
-  if (left[0]?.kind !== KIND.first || right[0]?.kind !== KIND.first) return undefined;
-  return compareApkParts(left, right);
-}
+/** A version begins with a digit. An invalid remainder sorts before the end of a version. */
+export const apkOrder: VersionOrder<readonly ApkPart[]> = {
+  parse(text) {
+    const parts = parseApkVersion(text);
+    return parts[0]?.kind === KIND.first ? parts : undefined;
+  },
+  compare(left, right) {
+    for (const [index, a] of left.entries()) {
+      const b = right[index];
+      if (b === undefined || a.kind !== b.kind) return compareKinds(a, b);
+      const order = compareSameKind(a, b);
+      if (order !== 0) return order;
+    }
+    return 0;
+  },
+};
 
 /** The parts of a version. The last part is `end`, or `invalid` at the first character that fits no rule. */
 export function parseApkVersion(text: string): readonly ApkPart[] {
@@ -62,16 +72,6 @@ export function parseApkVersion(text: string): readonly ApkPart[] {
     kind = next.part.kind;
   }
   return [...parts, { kind: KIND.end, text: "" }];
-}
-
-function compareApkParts(left: readonly ApkPart[], right: readonly ApkPart[]): number {
-  for (const [index, a] of left.entries()) {
-    const b = right[index];
-    if (b === undefined || a.kind !== b.kind) return compareKinds(a, b);
-    const order = compareSameKind(a, b);
-    if (order !== 0) return order;
-  }
-  return 0;
 }
 
 function partAt(text: string, position: number, after: Kind): { readonly part: ApkPart; readonly end: number } | undefined {

@@ -1,24 +1,26 @@
 /** Compares dpkg versions: epoch, upstream version, revision (Debian policy 5.6.12). Pure. */
 import { compareNumerals } from "./numeral.ts";
+import type { VersionOrder } from "./order.ts";
 
 const VERSION = /^(?:(?<epoch>\d+):|(?![^:]*:))(?<upstream>[A-Za-z0-9.+~:-]*?[A-Za-z0-9.+~:])(?:-(?<revision>[A-Za-z0-9.+~]+))?$/;
 
-/** Undefined if either version is invalid. */
-export function compareDebVersions(a: string, b: string): number | undefined {
-  const left = VERSION.exec(a)?.groups;
-  const right = VERSION.exec(b)?.groups;
-  if (left === undefined || right === undefined) return undefined;
-  return (
-    compareNumerals(left.epoch ?? "", right.epoch ?? "") ||
-    compareParts(left.upstream ?? "", right.upstream ?? "") ||
-    compareParts(left.revision ?? "", right.revision ?? "")
-  );
+interface DebVersion {
+  readonly epoch: string;
+  readonly upstream: readonly string[];
+  readonly revision: readonly string[];
 }
 
+export const debOrder: VersionOrder<DebVersion> = {
+  parse(text) {
+    const groups = VERSION.exec(text)?.groups;
+    if (groups === undefined) return undefined;
+    return { epoch: groups.epoch ?? "", upstream: partsOf(groups.upstream ?? ""), revision: partsOf(groups.revision ?? "") };
+  },
+  compare: (a, b) => compareNumerals(a.epoch, b.epoch) || compareParts(a.upstream, b.upstream) || compareParts(a.revision, b.revision),
+};
+
 /** Non-digit and digit parts alternate; the first difference decides. */
-function compareParts(a: string, b: string): number {
-  const left = partsOf(a);
-  const right = partsOf(b);
+function compareParts(left: readonly string[], right: readonly string[]): number {
   for (let index = 0; index < Math.max(left.length, right.length); index++) {
     const one = left[index] ?? "";
     const other = right[index] ?? "";
@@ -34,11 +36,9 @@ function partsOf(text: string): readonly string[] {
 }
 
 function compareWords(a: string, b: string): number {
-  for (let index = 0; index < Math.max(a.length, b.length); index++) {
-    const order = rankOf(a[index]) - rankOf(b[index]);
-    if (order !== 0) return order;
-  }
-  return 0;
+  let index = 0;
+  while (index < a.length && a[index] === b[index]) index++;
+  return rankOf(a[index]) - rankOf(b[index]);
 }
 
 /** `~` sorts before the end of the text, and letters sort before all other characters. */

@@ -1,25 +1,27 @@
 /** Compares RPM versions: epoch, version and release, each by `rpmvercmp`. Pure. */
 import { compareNumerals, compareTexts } from "./numeral.ts";
+import type { VersionOrder } from "./order.ts";
 
 /** A missing release sorts before every other release. */
 const VERSION = /^(?:(?<epoch>\d+):)?(?<version>[^-:\s]+)(?:-(?<release>[^-:\s]+))?$/;
 
-/** Undefined if either version is invalid. */
-export function compareRpmVersions(a: string, b: string): number | undefined {
-  const left = VERSION.exec(a)?.groups;
-  const right = VERSION.exec(b)?.groups;
-  if (left === undefined || right === undefined) return undefined;
-  return (
-    compareNumerals(left.epoch ?? "", right.epoch ?? "") ||
-    compareSegments(left.version ?? "", right.version ?? "") ||
-    compareSegments(left.release ?? "", right.release ?? "")
-  );
+interface RpmVersion {
+  readonly epoch: string;
+  readonly version: readonly string[];
+  readonly release: readonly string[];
 }
 
+export const rpmOrder: VersionOrder<RpmVersion> = {
+  parse(text) {
+    const groups = VERSION.exec(text)?.groups;
+    if (groups === undefined) return undefined;
+    return { epoch: groups.epoch ?? "", version: segmentsOf(groups.version ?? ""), release: segmentsOf(groups.release ?? "") };
+  },
+  compare: (a, b) => compareNumerals(a.epoch, b.epoch) || compareSegments(a.version, b.version) || compareSegments(a.release, b.release),
+};
+
 /** Segments sort as `~`, end of text, `^`, letters, digits. All other characters only separate segments. */
-function compareSegments(a: string, b: string): number {
-  const left = segmentsOf(a);
-  const right = segmentsOf(b);
+function compareSegments(left: readonly string[], right: readonly string[]): number {
   for (let index = 0; index <= Math.min(left.length, right.length); index++) {
     const one = left[index] ?? "";
     const other = right[index] ?? "";

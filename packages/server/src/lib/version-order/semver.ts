@@ -1,5 +1,6 @@
 /** Compares Semantic Versions 2.0.0 (paragraph 11). Accepts the `v` and the omitted zeros of Go modules. Pure. */
 import { compareNumerals, compareTexts } from "./numeral.ts";
+import type { VersionOrder } from "./order.ts";
 
 const NUMBER = "0|[1-9]\\d*";
 const IDENTIFIER = `(?:${NUMBER}|\\d*[A-Za-z-][0-9A-Za-z-]*)`;
@@ -7,23 +8,30 @@ const VERSION = new RegExp(
   `^v?(?<major>${NUMBER})(?:\\.(?<minor>${NUMBER})(?:\\.(?<patch>${NUMBER})(?:-(?<pre>${IDENTIFIER}(?:\\.${IDENTIFIER})*))?(?:\\+[0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*)?)?)?$`,
 );
 
-/** Undefined if either version is invalid. Build metadata, after `+`, is ignored. */
-export function compareSemanticVersions(a: string, b: string): number | undefined {
-  const left = VERSION.exec(a)?.groups;
-  const right = VERSION.exec(b)?.groups;
-  if (left === undefined || right === undefined) return undefined;
-  return (
-    compareNumerals(left.major ?? "", right.major ?? "") ||
-    compareNumerals(left.minor ?? "", right.minor ?? "") ||
-    compareNumerals(left.patch ?? "", right.patch ?? "") ||
-    comparePreReleases(left.pre, right.pre)
-  );
+interface SemanticVersion {
+  readonly major: string;
+  readonly minor: string;
+  readonly patch: string;
+  /** Identifiers of the pre-release. */
+  readonly pre: readonly string[] | undefined;
 }
 
-function comparePreReleases(a: string | undefined, b: string | undefined): number {
-  if (a === undefined || b === undefined) return Number(a === undefined) - Number(b === undefined);
-  const left = a.split(".");
-  const right = b.split(".");
+/** Ignores build metadata, after `+`. */
+export const semanticOrder: VersionOrder<SemanticVersion> = {
+  parse(text) {
+    const groups = VERSION.exec(text)?.groups;
+    if (groups === undefined) return undefined;
+    return { major: groups.major ?? "", minor: groups.minor ?? "", patch: groups.patch ?? "", pre: groups.pre?.split(".") };
+  },
+  compare: (a, b) =>
+    compareNumerals(a.major, b.major) ||
+    compareNumerals(a.minor, b.minor) ||
+    compareNumerals(a.patch, b.patch) ||
+    comparePreReleases(a.pre, b.pre),
+};
+
+function comparePreReleases(left: readonly string[] | undefined, right: readonly string[] | undefined): number {
+  if (left === undefined || right === undefined) return Number(left === undefined) - Number(right === undefined);
   for (const [index, one] of left.entries()) {
     const other = right[index];
     if (other === undefined) return 1;

@@ -2,16 +2,17 @@
  * Finds the versions of a package in the images of some groups. A package that exists in several versions side by side
  * has one name for each, such as `python-3.12`; each of them is a release line of `python`.
  */
+import { setImmediate } from "node:timers/promises";
 import { sql } from "kysely";
 import { within } from "../../api/resource/conditions.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { rangeAtOrBelow } from "../../lib/uid.ts";
-import { compareApkVersions } from "../../lib/version-order/apk.ts";
-import { compareVersions } from "../../lib/version-order/compare.ts";
+import { createComparison } from "../../lib/version-order/compare.ts";
 
 /** Entries of visible images that are searched. A package that is in more images is known from these. */
 const MAX_ENTRIES = 20_000;
 const MAX_VERSIONS = 2000;
+const RELEASES_PER_TURN = 200;
 
 export interface PackageRelease {
   /** `3.12` for a release line; else the version without the distribution's revision. */
@@ -34,9 +35,21 @@ export async function findReleases(db: ReadDb, name: string, scopes: readonly st
   const chosen = (lines.length > 0 ? lines : found).map((each) => ({ ...each, release: releaseOf(each, name) }));
   const [first] = chosen;
   if (first === undefined) return undefined;
-  const releases = [...Map.groupBy(chosen, ({ release }) => release)].map(([version, builds]) => ({ version, latest: latestOf(builds) }));
+  const order = orderOf(first.type);
+  const releases = await releasesFrom(chosen, order);
   const time = found.reduce((latest, each) => (each.time > latest ? each.time : latest), "");
-  return { releases: releases.sort((a, b) => order(first.type, b.version, a.version)), time };
+  return { releases: releases.sort((a, b) => order(b.version, a.version)), time };
+}
+
+/** Reads the versions for the order, some at a time: reading 2000 long ones would keep other requests waiting. */
+async function releasesFrom(chosen: readonly ReleasedVersion[], order: Order): Promise<PackageRelease[]> {
+  const releases: PackageRelease[] = [];
+  for (const [version, builds] of Map.groupBy(chosen, ({ release }) => release)) {
+    order(version, version);
+    releases.push({ version, latest: latestOf(builds) });
+    if (releases.length % RELEASES_PER_TURN === 0) await setImmediate();
+  }
+  return releases;
 }
 
 interface FoundVersion {
@@ -45,6 +58,10 @@ interface FoundVersion {
   readonly version: string;
   /** When the newest image with it was pushed. */
   readonly time: string;
+}
+
+interface ReleasedVersion extends FoundVersion {
+  readonly release: string;
 }
 
 async function findVersions(db: ReadDb, name: string, scopes: readonly string[]): Promise<FoundVersion[]> {
@@ -68,9 +85,14 @@ function releaseOf({ name, type, version }: FoundVersion, wanted: string): strin
 }
 
 function latestOf(builds: readonly FoundVersion[]): string {
-  return builds.map(({ version }) => version).reduce((a, b) => (order(builds[0]?.type ?? "", a, b) < 0 ? b : a));
+  const order = orderOf(builds[0]?.type ?? "");
+  return builds.map(({ version }) => version).reduce((a, b) => (order(a, b) < 0 ? b : a));
 }
 
-function order(type: string, a: string, b: string): number {
-  return compareVersions(type, a, b) ?? compareApkVersions(a, b) ?? (a < b ? -1 : a > b ? 1 : 0);
+type Order = (a: string, b: string) => number;
+
+/** Versions that their type cannot compare are compared as those of apk, or else as texts. */
+function orderOf(type: string): Order {
+  const [ofType, ofApk] = [createComparison(type), createComparison("apk")];
+  return (a, b) => ofType(a, b) ?? ofApk(a, b) ?? (a < b ? -1 : a > b ? 1 : 0);
 }

@@ -206,6 +206,25 @@ describeWithWorld("imports of bad input", (world) => {
     assert.deepEqual(problems, [{ file: "many.json", position: "/0", reason: "G-1 of many: must have at most 500 events" }]);
   });
 
+  test("an OSV record with too many versions of a package is reported, and the others are imported", async () => {
+    const versions = Array.from({ length: 600 }, (_, i) => ({ introduced: `1.0.${i}` }));
+    const ranges = [versions, versions].map((events) => ({ type: "SEMVER", events }));
+    const records = [
+      osv({ id: "G-1", affected: [{ package: { ecosystem: "npm", name: "many" }, ranges }] }),
+      osv({
+        id: "G-2",
+        affected: [{ package: { ecosystem: "RubyGems", name: "long" }, versions: versions.map((_, i) => `${i}${"x".repeat(230)}`) }],
+      }),
+      JSON.parse(good("G-3")),
+    ];
+    const { problems, stored } = await outcome("many.json", JSON.stringify(records));
+    assert.deepEqual(stored, ["G-3"]);
+    assert.deepEqual(problems, [
+      { file: "many.json", position: "/0/affected/0/ranges", reason: "must have at most 1000 events in all ranges of a package" },
+      { file: "many.json", position: "/1/affected/0", reason: "the versions of a package must have at most 131072 characters" },
+    ]);
+  });
+
   test("an import of a folder follows no links, reads no hidden files and reports empty files", async () => {
     const folder = await mkdtemp(join(tmpdir(), "holt-import-"));
     try {

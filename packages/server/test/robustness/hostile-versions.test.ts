@@ -1,0 +1,78 @@
+/** Feeds comparisons of versions with many versions of the greatest length. Other requests run meanwhile, in little memory. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Registry } from "@holt/api/gen/platform/registry/v1/registry_pb.ts";
+import { createFindingsWorld, type FindingsWorld, osv } from "../harness/advisories/findings-world.ts";
+import { answerOf } from "../harness/clients.ts";
+import { assertYielding } from "../harness/robustness/cost-checks.ts";
+import { collectGarbage } from "../harness/robustness/garbage.ts";
+import { describeWithWorld } from "../harness/world.ts";
+
+const MEDIA_TYPE = "application/vnd.cyclonedx+json";
+const MIB = 1024 * 1024;
+const MAX_MEMORY_MB = 64;
+
+/** Maven versions are the slowest to compare: each change between digits and letters begins a list in a list. */
+function longVersion(i: number): string {
+  return `1${"a1".repeat(115)}.${i}`;
+}
+
+async function pushSbom(world: FindingsWorld, purls: readonly string[]): Promise<string> {
+  const components = purls.map((purl) => ({ type: "library", name: "a", purl }));
+  const sbom = JSON.stringify({ bomFormat: "CycloneDX", specVersion: "1.5", components });
+  const { digest } = await world.repo.pushArtifact([[sbom, MEDIA_TYPE]]);
+  await world.repo.read(digest);
+  return digest;
+}
+
+describeWithWorld("long versions", (world) => {
+  test("comparing packages with advisories of many versions lets other requests run", async () => {
+    using findings = await createFindingsWorld(world);
+    const events = Array.from({ length: 500 }, (_, i) => ({
+      [i % 2 === 0 ? "introduced" : "last_affected"]: longVersion((i * 7919) % 500),
+    }));
+    const ids = Array.from({ length: 20 }, (_, i) => `CVE-2024-${1000 + i}`);
+    await findings.importAdvisories(ids.map((id) => osv(id, [{ ecosystem: "Maven", name: "g:x", events }])));
+    const purls = [1, 2].map((i) => `pkg:maven/g/x@${longVersion(i)}`);
+    const digest = await assertYielding("advisories", async () => {
+      const pushed = await pushSbom(findings, purls);
+      await findings.settle();
+      return pushed;
+    });
+    const { totalCount } = await findings.list(digest);
+    assert.ok(totalCount > 0n, "nothing was compared");
+  });
+
+  test("the versions of a package let other requests run while they are sorted", async () => {
+    using findings = await createFindingsWorld(world);
+    await pushSbom(
+      findings,
+      Array.from({ length: 2000 }, (_, i) => `pkg:maven/g/many@${longVersion((i * 7919) % 2000)}`),
+    );
+    await findings.settle();
+    const request = { package: "g:many" };
+    const { versions, latestVersion } = await assertYielding("versions", async () =>
+      answerOf(await world.rest.call(Registry.method.getPackageVersionMetadata, request, world.token)),
+    );
+    assert.deepEqual([versions.length, latestVersion], [2000, longVersion(1999)]);
+  });
+
+  test("comparing a package with many large advisories takes little memory", async () => {
+    using findings = await createFindingsWorld(world);
+    const versions = Array.from({ length: 5000 }, (_, i) => String(i).padStart(26, "v"));
+    for (let first = 1000; first < 1600; first += 50) {
+      const ids = Array.from({ length: 50 }, (_, i) => `CVE-2025-${first + i}`);
+      await findings.importAdvisories(ids.map((id) => osv(id, [{ ecosystem: "RubyGems", name: "large", events: [], versions }])));
+    }
+    collectGarbage();
+    const before = process.memoryUsage().heapUsed;
+    let most = 0;
+    const timer = setInterval(() => {
+      collectGarbage();
+      most = Math.max(most, process.memoryUsage().heapUsed - before);
+    }, 100);
+    await pushSbom(findings, ["pkg:gem/large@vvv"]);
+    await findings.settle().finally(() => clearInterval(timer));
+    assert.ok(most < MAX_MEMORY_MB * MIB, `${(most / MIB).toFixed()} MiB`);
+  });
+});
