@@ -1,4 +1,4 @@
-/** Feeds comparisons of versions with many versions of the greatest length. Other requests run meanwhile, in little memory. */
+/** Feeds comparisons with versions and advisories that are slow or large. Other requests run meanwhile, in little memory. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Registry } from "@holt/api/gen/platform/registry/v1/registry_pb.ts";
@@ -25,7 +25,7 @@ async function pushSbom(world: FindingsWorld, purls: readonly string[]): Promise
   return digest;
 }
 
-describeWithWorld("long versions", (world) => {
+describeWithWorld("hostile versions and advisories", (world) => {
   test("comparing packages with advisories of many versions lets other requests run", async () => {
     using findings = await createFindingsWorld(world);
     const events = Array.from({ length: 500 }, (_, i) => ({
@@ -55,6 +55,28 @@ describeWithWorld("long versions", (world) => {
       answerOf(await world.rest.call(Registry.method.getPackageVersionMetadata, request, world.token)),
     );
     assert.deepEqual([versions.length, latestVersion], [2000, longVersion(1999)]);
+  });
+
+  test("findings of advisories that name each other's vulnerabilities have a bounded size, and finding them lets other requests run", async () => {
+    using findings = await createFindingsWorld(world);
+    const cves = Array.from({ length: 50 }, (_, i) => `CVE-2024-${1000 + i}`);
+    const aliasesOf = (id: string) => [...cves, ...Array.from({ length: 49 }, (_, i) => `${id}-${i}-`.padEnd(120, "x"))];
+    const ids = Array.from({ length: 300 }, (_, i) => `GHSA-own-${i}`);
+    await findings.importAdvisories(
+      ids.map((id) => osv(id, [{ ecosystem: "npm", name: "x", events: [{ introduced: "0" }] }], { aliases: aliasesOf(id) })),
+    );
+    const digest = await assertYielding("aliases", async () => {
+      const pushed = await pushSbom(findings, ["pkg:npm/x@1.0"]);
+      await findings.settle();
+      return pushed;
+    });
+    const { vulnerabilities } = await findings.list(digest, { pageSize: 200 });
+    assert.equal(vulnerabilities.length, cves.length);
+    for (const { vulnerability } of vulnerabilities) {
+      const { aliases = [], advisoryUids = [] } = vulnerability ?? {};
+      assert.deepEqual(aliases.slice(0, 2), cves.filter((cve) => cve !== vulnerability?.vulnerabilityId).slice(0, 2));
+      for (const list of [aliases, advisoryUids]) assert.ok(list.length > 10 && list.join("").length <= 4096, `${list.length}`);
+    }
   });
 
   test("comparing a package with many large advisories takes little memory", async () => {

@@ -39,7 +39,7 @@ type NamedAdvisory = Pick<PublishedAdvisory, "uid" | "advisoryId" | "aliases">;
 export function findVulnerabilities(given: ComparedPackage, { orgUid, candidates }: FindOptions): Unscored[] {
   const said: Claims = new Map();
   for (const candidate of candidates) collectClaims(given, candidate, said);
-  return findingsOf(said, orgUid);
+  return [...findingsOf(said, orgUid)].filter((finding) => finding !== undefined);
 }
 
 /** Claims of advisories about a package, by vulnerability. */
@@ -67,10 +67,10 @@ function addClaims(said: Claims, id: string, more: readonly Said[]): void {
   else for (const one of more) known.push(one);
 }
 
-/** Sorted by vulnerability. */
-export function findingsOf(said: Claims, orgUid: string): Unscored[] {
-  joinAliases(said);
-  return [...said.keys()].sort().flatMap((id) => findingOf(id, said.get(id) ?? [], orgUid) ?? []);
+/** Sorted by vulnerability. Undefined is a part of the work without a finding, so that callers can let others run. */
+export function* findingsOf(said: Claims, orgUid: string): Generator<Unscored | undefined> {
+  yield* joinAliases(said);
+  for (const id of [...said.keys()].sort()) yield findingOf(id, said.get(id) ?? [], orgUid);
 }
 
 /** The CVEs of an advisory, or else its GHSA or its own id: one advisory can be about several CVEs. */
@@ -81,8 +81,9 @@ function vulnerabilitiesOf(advisory: NamedAdvisory): readonly string[] {
 }
 
 /** Moves what is known under another id to the CVE with that alias. */
-function joinAliases(said: Map<string, Said[]>): void {
+function* joinAliases(said: Claims): Generator<undefined> {
   for (const [id, list] of [...said]) {
+    yield;
     if (!id.startsWith("CVE-")) continue;
     for (const alias of list.flatMap(({ advisory }) => [advisory.advisoryId, ...advisory.aliases])) {
       const other = alias.startsWith("CVE-") ? undefined : said.get(alias);
@@ -102,13 +103,28 @@ function findingOf(vulnerability: string, said: readonly Said[], orgUid: string)
   return {
     vulnerability,
     detail: {
-      advisories: affected.map(({ advisory }) => ({ uid: advisory.uid, id: advisory.advisoryId })),
-      aliases: ids.filter((id) => id !== vulnerability),
+      advisories: beginningOf(
+        affected.map(({ advisory }) => ({ uid: advisory.uid, id: advisory.advisoryId })),
+        ({ uid, id }) => uid + id,
+      ),
+      aliases: beginningOf(ids.filter((id) => id !== vulnerability)),
       fixState: strongest(claims.map(({ fixState }) => fixState)),
-      fixed: [...new Set(claims.flatMap(({ fixed }) => fixed))].sort(),
+      fixed: beginningOf([...new Set(claims.flatMap(({ fixed }) => fixed))].sort()),
       ...(suppression !== undefined && { suppression }),
     },
   };
+}
+
+/** Characters that a finding keeps of each list. Advisories can name each other's vulnerabilities, and then each finding lists all. */
+const MAX_LIST_TEXT = 4096;
+
+/** The first elements of a list, as many as fit. */
+function beginningOf<T>(list: readonly T[], textOf: (element: T) => string = String): T[] {
+  let length = 0;
+  return list.filter((element) => {
+    length += textOf(element).length;
+    return length <= MAX_LIST_TEXT;
+  });
 }
 
 /** @param cvssOf scores of the public record of a vulnerability */
@@ -117,7 +133,11 @@ export function withScores({ vulnerability, detail }: Unscored, cvssOf: (id: str
   // An advisory about several CVEs has the aliases of all.
   const cvss = own.length > 0 ? own : detail.aliases.filter((id) => !id.startsWith("CVE-")).flatMap((id) => cvssOf(id));
   const { suppression, ...rest } = detail;
-  const scored = { ...rest, cvss: uniqueScores(cvss), ...(suppression !== undefined && { suppression }) };
+  const scored = {
+    ...rest,
+    cvss: beginningOf(uniqueScores(cvss), ({ score }) => score),
+    ...(suppression !== undefined && { suppression }),
+  };
   return { vulnerability, severity: severityOfScores(cvss), detail: scored };
 }
 

@@ -1,7 +1,7 @@
 /** Compares packages with the advisories about them, and stores the vulnerabilities that are open. */
-import { setImmediate } from "node:timers/promises";
 import { sql } from "kysely";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
+import { type Break, createBreaks } from "../../jobs/breaks.ts";
 import { packageType } from "../export/ecosystems.ts";
 import { parseStatementKey } from "../model/statement-key.ts";
 import type { MatchedPackageTable } from "../tables.ts";
@@ -83,11 +83,16 @@ async function findAll(
   context: MatchContext,
 ): Promise<ReadonlyMap<number, readonly Finding[]>> {
   const { reader } = context.store;
-  const said = await collectAll(packages, await applicableRoots(context, reader, orgUid), reader);
+  const pause = createBreaks(TURN_MS);
+  const said = await collectAll(packages, await applicableRoots(context, reader, orgUid), { reader, pause });
   const unscored = new Map<number, readonly Unscored[]>();
   for (const one of packages) {
-    unscored.set(one.id, findingsOf(joinClaims(keysOf(one).map((key) => said.get(key)?.get(one) ?? new Map())), orgUid));
-    await setImmediate();
+    const found: Unscored[] = [];
+    for (const finding of findingsOf(joinClaims(keysOf(one).map((key) => said.get(key)?.get(one) ?? new Map())), orgUid)) {
+      if (finding !== undefined) found.push(finding);
+      await pause();
+    }
+    unscored.set(one.id, found);
   }
   const ids = [...unscored.values()].flat().flatMap(({ vulnerability, detail }) => [vulnerability, ...detail.aliases]);
   const cvssOf = await loadScores(reader, ids);
@@ -98,18 +103,15 @@ async function findAll(
 async function collectAll(
   packages: readonly MatchedPackage[],
   roots: Roots,
-  reader: ReadDb,
+  { reader, pause }: { readonly reader: ReadDb; readonly pause: Break },
 ): Promise<ReadonlyMap<string, ReadonlyMap<MatchedPackage, Claims>>> {
   const said = new Map<string, Map<MatchedPackage, Claims>>();
   for (const one of packages)
     for (const key of keysOf(one)) said.set(key, (said.get(key) ?? new Map<MatchedPackage, Claims>()).set(one, new Map()));
-  let begun = performance.now();
   for await (const { key, candidate } of loadCandidates(reader, [...said.keys()], roots)) {
     for (const [one, claims] of said.get(key) ?? []) {
       collectClaims(comparedAs(key, one), candidate, claims);
-      if (performance.now() - begun < TURN_MS) continue;
-      await setImmediate();
-      begun = performance.now();
+      await pause();
     }
   }
   return said;
