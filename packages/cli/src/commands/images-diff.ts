@@ -16,7 +16,7 @@ const columns = ["kind", "change", "platform", "type", "name", "before", "after"
 export const verb: Verb = {
   path: "images diff",
   summary: "Compare the packages and open vulnerabilities of two images, by platform and type of package.",
-  description: "Of two indexes, the platforms that both have are compared. -o json also says which platforms only one of them has.",
+  description: "Compares the platforms that both indexes have. -o json also lists the platforms that only one of them has.",
   examples: ["holt images diff my-org/app:1.0 my-org/app:1.1", "holt images diff app:1.0 app --markdown"],
   arguments: [
     { name: "a", kind: "repo", help: `the earlier image: ${IMAGE_HELP}` },

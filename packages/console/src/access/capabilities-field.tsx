@@ -1,4 +1,4 @@
-/** Capabilities to choose, by domain. A text narrows the list; a domain is chosen as a whole with its own check box. */
+/** Capabilities to choose, by domain. Typing narrows the list; a domain is chosen as a whole with its own check box. */
 import { Checkbox, Group, Input, ScrollArea, Stack, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { assignableCapabilities, type NamedCapability } from "./capabilities.ts";

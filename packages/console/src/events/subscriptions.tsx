@@ -31,7 +31,7 @@ const columns: readonly Column<Subscription>[] = [
   { id: "uid", title: "uid", text: ({ uid }) => uid, isHidden: true },
 ];
 
-/** Of the visible rows only: each is a call. */
+/** Read for the visible rows only, because each is a call. */
 function State({ uid }: { readonly uid: string }) {
   const { data } = useQuery(DeliveriesService.method.getSubscriptionStatus, { uid });
   if (data === undefined) return null;

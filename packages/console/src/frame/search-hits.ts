@@ -1,4 +1,4 @@
-/** What the search for names finds, and the screen that each kind of hit opens. */
+/** The hits of the search for names, and the screen that each kind of hit opens. */
 import { useQuery } from "@connectrpc/connect-query";
 import { SearchHit_Kind as Kind, type SearchHit, SearchService } from "@holt/api/gen/holt/v1/search_pb.ts";
 import { useDebouncedValue } from "@mantine/hooks";

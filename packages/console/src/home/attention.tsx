@@ -1,4 +1,4 @@
-/** What needs attention: failing webhooks and imports, what expires soon, and images with open critical vulnerabilities. */
+/** Things that need attention: failing webhooks and imports, tokens and identities that expire soon, open critical vulnerabilities. */
 import { useQuery } from "@connectrpc/connect-query";
 import { type AttentionItem, AttentionService, AttentionItem_Kind as Kind } from "@holt/api/gen/holt/v1/attention_pb.ts";
 import {

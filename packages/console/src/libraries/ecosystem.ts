@@ -1,4 +1,4 @@
-/** What the ecosystems of libraries have in common on the screens. */
+/** The ecosystems of libraries, as the screens show them. */
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 
 export interface EcosystemView {

@@ -25,7 +25,7 @@ export interface ObjectFrameProps {
   readonly kind: string;
   readonly name: string;
   readonly uid: string;
-  /** Of an image, which has no uid of its own: `uid` is then that of its repository. */
+  /** The digest of an image, which has no uid: `uid` is then its repository's. */
   readonly digest?: string;
   /** The operation that reads the object. */
   readonly method: DescMethod;

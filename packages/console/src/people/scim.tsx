@@ -1,4 +1,4 @@
-/** What a company's directory provisions through SCIM: whether it may, and the token with which it does. */
+/** Provisioning by a company's directory through SCIM: turns it on and off, and manages its token. */
 import { useMutation } from "@connectrpc/connect-query";
 import {
   type IdentityProvider,

@@ -16,7 +16,7 @@ export interface TokenCheckProps {
 
 interface Checked {
   readonly token: string;
-  /** What was typed, to tell whether it has changed since. */
+  /** The input that was checked, to notice later changes. */
   readonly draft: string;
   readonly answer?: TestTokenResponse;
   readonly error?: unknown;

@@ -9,7 +9,7 @@ import { implement, read } from "./call/implement.ts";
 
 /** One kind of things that may need attention. */
 export interface AttentionSource {
-  /** What the caller needs to list such things. */
+  /** Capabilities that the caller needs to list such things. */
   readonly capability: Capability;
   /** The most urgent first. */
   find(query: AttentionQuery, db: ReadDb): Promise<readonly MessageInitShape<typeof AttentionItemSchema>[]>;

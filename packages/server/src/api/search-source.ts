@@ -1,4 +1,4 @@
-/** What a domain contributes to the search: a column of names, and the index that the search reads. */
+/** A source of the search, which a domain contributes: a column of names, and the index that the search reads. */
 import type { SearchHit_Kind } from "@holt/api/gen/holt/v1/search_pb.ts";
 import type { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import type { RawBuilder } from "kysely";

@@ -17,7 +17,7 @@ interface Applied {
   readonly name: string;
 }
 
-/** What a start would do or refuse, as sentences. */
+/** Sentences that say what a start would do or refuse. */
 export interface UpgradePlan {
   readonly steps: readonly string[];
   readonly refusals: readonly string[];

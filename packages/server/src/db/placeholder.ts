@@ -29,7 +29,7 @@ export class Placeholder {
   }
 }
 
-/** A parameter that is computed of a value: at once, or at each call if a placeholder stands for the value. */
+/** A parameter that is computed from a value: now, or at each call if a placeholder stands for the value. */
 export function computed<T>(value: T, convert: (value: T) => unknown): unknown {
   return value instanceof Placeholder ? value.converted(convert) : convert(value);
 }

@@ -71,7 +71,7 @@ export class Listener implements AsyncDisposable {
   }
 }
 
-/** What to tell the operator when the address is not available. */
+/** Advice for the operator whose address is not available. */
 const LISTEN_PROBLEMS: Readonly<Record<string, string>> = {
   EADDRINUSE: "the address is in use by another program; set HOLT_LISTEN to another address",
   EADDRNOTAVAIL: "this machine has no such address; set HOLT_LISTEN to one of its addresses",

@@ -242,7 +242,7 @@ function recordRequest<State>(
   const { request, response, method, path, principal = "", remoteAddress } = exchange;
   const { statusCode } = response;
   const isRefused = statusCode === 401 || statusCode === 403;
-  // A client that sends no credentials at first, and is told which ones it needs, was not refused anything.
+  // A client that sends no credentials at first, and gets a challenge, was not refused anything.
   const isChallenge = statusCode === 401 && request.headers.authorization === undefined && (method === "GET" || method === "HEAD");
   if (isChallenge || !(isRefused || (issuesTokens && statusCode === 200))) return;
   const outcome = isRefused ? refusalOf(failure) : { outcome: "OK" };

@@ -6,7 +6,7 @@ import type { Answer } from "./answer.ts";
 
 /**
  * A reader that takes less than this within the idle limit counts as one that does not read. Also the size of the first slices: each costs
- * CPU time, so later ones are as large as what the reader takes in half of the limit.
+ * CPU time, so later ones have the size that the reader takes in half of the limit.
  */
 export const SLICE_BYTES = 64 * 1024;
 const MAX_SLICE_BYTES = 256 * 1024;

@@ -18,7 +18,7 @@ export interface FairQueueOptions extends SlotPolicy {
 export interface FairQueue {
   /**
    * Runs the work when the organization of the uid may have a slot. The organization whose last turn is longest ago is
-   * next; a turn counts as later by as long as it took.
+   * next. The duration of a turn is added to its end, so that an organization with long turns waits longer.
    * @throws the error of the options, at once, while too many runs wait
    */
   run<T>(uid: string, work: () => Promise<T>): Promise<T>;

@@ -122,7 +122,7 @@ export interface Turn {
   readonly now: Date;
 }
 
-/** A turn counts as later by as long as it took: an organization that occupies a server for minutes lets others go first for as long. */
+/** Adds the duration of the turn to its end: an organization that occupies a server for minutes then lets others go first for as long. */
 export async function recordTurn(db: WriteDb, table: TurnTable, { orgUid, begun, now }: Turn): Promise<void> {
   const turn_time = new Date(2 * now.getTime() - begun.getTime()).toISOString();
   await db

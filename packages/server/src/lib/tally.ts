@@ -3,7 +3,7 @@
  * loses and gains the same key again and again allocates a new table every few times.
  */
 
-/** So many keys at zero may stay. */
+/** Keys at zero that may stay. */
 const MAX_ZEROS = 64;
 
 export class Tally<Key> {

@@ -20,7 +20,7 @@ import { appendRegistrationEvent } from "./registered-event.ts";
 import type { SignInRequest } from "./request.ts";
 import { withTokens } from "./return-url.ts";
 
-/** Login tokens and devices are good for as long. */
+/** How long a program or a device has to fetch its login. Login tokens and codes of devices expire after the same time. */
 const COLLECTED_WITHIN_MS = 10 * 60_000;
 
 export interface FinishOptions {

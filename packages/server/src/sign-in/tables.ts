@@ -14,8 +14,8 @@ export interface SignInTable {
   /** SHA-256 of the step's one-time handle, hexadecimal: first OAuth's `state`, then a field of the page's form. */
   handle_hash: string;
   /**
-   * SHA-256 of the cookie of the browser that began the sign-in, hexadecimal. Of a code: of its PKCE challenge; of a link: of the
-   * empty text.
+   * SHA-256 of the cookie of the browser that began the sign-in, hexadecimal. A code has that of its PKCE challenge instead, a link
+   * that of the empty text.
    */
   browser_hash: string;
   /**

@@ -74,7 +74,7 @@ async function readPlaces(db: ReadDb, orgUid: string, digests: readonly string[]
   return rows;
 }
 
-/** Undefined for images with so many findings or statements that they have no report either: an event would say nothing that helps. */
+/** Undefined for images that have too many findings or statements for a report: an event would not help either. */
 async function withinLimits(reading: Promise<ImageFinding[]>): Promise<readonly ImageFinding[] | undefined> {
   try {
     return await reading;

@@ -113,7 +113,7 @@ async function readPlatforms(db: ReadDb, repoUid: string, digest: string): Promi
     db,
   );
   const ofOne = new Set([...own.flat(), ...images.map((image) => image.digest)]);
-  // What is attached to the index describes all its images.
+  // A document that is attached to the index describes all its images.
   const shared = whole.filter((each) => !ofOne.has(each));
   return images.map((image, index) => ({ ...image, sources: new Set([image.digest, ...(own[index] ?? []), ...shared]) }));
 }

@@ -5,7 +5,7 @@ import type { Suppression } from "./finding.ts";
 import type { ImageFinding } from "./image-findings.ts";
 import type { StatementRow } from "./statement-rows.ts";
 
-/** What a statement suppresses: in all manifests, or in those with certain packages, by digest. */
+/** The manifests in which a statement suppresses findings: all, or those with certain packages, by digest. */
 export type SuppressionScope = Suppression | ReadonlyMap<string, Suppression>;
 
 /** Stands for all components. */

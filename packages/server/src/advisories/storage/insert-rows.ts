@@ -8,7 +8,7 @@ import type { Schema } from "../../db/schema.ts";
 import type { WriteDb } from "../../db/store.ts";
 
 /**
- * What happens if a row exists: `[columns]` replaces the row with the same values there, `[]` keeps it, "new" fails
+ * Decides about rows that exist: `[columns]` replaces the row with the same values there, `[]` keeps it, "new" fails
  * (ConstraintError).
  */
 type ConflictKey<T> = readonly (keyof T & string)[] | "new";

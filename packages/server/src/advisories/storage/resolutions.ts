@@ -42,7 +42,7 @@ const LATEST_LENGTH = resolutionsLowerBound("2026-03-01T00:00:00.000Z").length +
 /** Length of the encoding of a single false positive. Every other encoding is longer. */
 export const VERSIONLESS_LENGTH = LATEST_LENGTH + "]]".length;
 
-/** What two encodings have in common if they differ only in their latest time. */
+/** Encodings that differ only in their latest time are the same without it. */
 export function withoutLatestTime(text: string): string {
   return text.slice(LATEST_LENGTH);
 }

@@ -47,7 +47,7 @@ export interface RunDependencies {
   readonly rates?: CallRates | undefined;
 }
 
-/** The dependencies and what is made of them once. */
+/** The dependencies, and objects that are made from them once. */
 interface Running extends RunDependencies {
   readonly logCall: CallLog;
 }

@@ -1,5 +1,5 @@
 /**
- * Binary forms of rows of lists. An entry is used only for exactly the stored body that it was made of, so it cannot be out of date,
+ * Binary forms of rows of lists. An entry is used only for exactly the stored body that it was made from, so it cannot be out of date,
  * whoever changes the row. Entries that no list has read for a while make way for new ones.
  */
 import type { DescMessage } from "@bufbuild/protobuf";

@@ -1,7 +1,7 @@
 /** Bodies of requests that the API browser shows, as they are sent. */
 import type { JsonObject } from "@bufbuild/protobuf";
 
-/** Of an organization, and of what is below it. */
+/** Uids of an organization, and of resources below it. */
 const GROUP = "c0ffee0123456789abcdef0123456789abcdef01";
 const IDENTITY = `${GROUP}/1a2b3c4d5e6f7a8b`;
 const ROLE = `${GROUP}/8b7a6f5e4d3c2b1a`;

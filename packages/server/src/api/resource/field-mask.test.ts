@@ -72,7 +72,7 @@ function replace(field: DescField, from: Plain, to: Plain): void {
   else delete to[field.name];
 }
 
-/** Of a oneof, one member is set at a time. */
+/** A oneof has one member at a time. */
 function put(field: DescField, value: unknown, to: Plain): void {
   for (const member of field.oneof?.fields ?? []) delete to[member.name];
   to[field.name] = value;

@@ -115,7 +115,7 @@ describe("the route table", () => {
   });
 });
 
-/** What the table promises, by regular expressions and a sort. */
+/** Finds the route that the table promises, by regular expressions and a sort. */
 function naive(routes: readonly string[], method: string, path: string): string {
   const trimmed = path.length > 1 ? path.replace(/\/$/, "") : path;
   const fits = routes.filter((route) => expressionOf(route.split(" ")[1] ?? "").test(trimmed.replace(/\/(:[vw])$/, "$1")));

@@ -13,7 +13,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { BlockBuilder } from "./block-builder.ts";
 import { type NewEntry, type Progress, readNewEntries } from "./new-entries.ts";
 
-/** Reading and hashing so many takes about 20 ms, and their transaction less. */
+/** Reading and hashing this number takes about 20 ms, and the transaction less. */
 const ENTRIES_PER_RUN = 2000;
 /** The event loop is free between two slices. */
 const ENTRIES_PER_SLICE = 250;

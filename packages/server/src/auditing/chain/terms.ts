@@ -1,5 +1,5 @@
 /**
- * The terms by which filters find entries: each is a number of 48 bits made of the chain, a property and its value. Two values may have
+ * The terms by which filters find entries: each is a number of 48 bits made from the chain, a property and its value. Two values may have
  * the same term, so a filter also compares the entries that it finds.
  */
 import { hash } from "node:crypto";
@@ -52,7 +52,7 @@ export function keysOf({ actor, action, target, outcome, remote_address }: Entry
   return keys;
 }
 
-/** Of `platform.iam.v2.GroupsService/GetGroup`: `platform.iam.` and `platform.iam.v2.GroupsService/`. */
+/** The prefixes that filters can use: `platform.iam.` and `platform.iam.v2.GroupsService/` for `platform.iam.v2.GroupsService/GetGroup`. */
 export function prefixesOf(action: string): string[] {
   const [area] = /^[^./ ]+\.[^./ ]+\./.exec(action) ?? [];
   const [service] = /^[^/ ]+[/ ]/.exec(action) ?? [];

@@ -25,7 +25,7 @@ const RENEW_MS = 3000;
 const STOP_MS = 2000;
 /** How long a queue is not claimed after a run that made no attempt, because of a fault of this server. */
 const FAULT_MS = 1000;
-/** How long a slow queue is not claimed after it found no slot: there may be so many that searching them takes long. */
+/** How long a slow queue is not claimed after it found no slot: there may be many of them, and searching them takes long. */
 const FULL_MS = 2000;
 
 export function startDispatcher(options: DispatcherOptions): Dispatcher {

@@ -4,7 +4,7 @@
 export interface Result {
   /** HTTP status; 0 where there was no answer. */
   readonly status: number;
-  /** What was wrong; empty where the sink took the event. */
+  /** The reason of the failure; empty where the sink took the event. */
   readonly error: string;
   /** How long the sink asked to wait, in milliseconds from the end of the attempt; 0 for no wait. */
   readonly retryAfterMs: number;

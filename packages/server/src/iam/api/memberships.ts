@@ -46,7 +46,7 @@ export function membershipsService({ store, grants, pageTokens }: MembershipsCol
 
     leaveMembership: {
       kind: "write",
-      // A stranger may have made very many bindings.
+      // The organization may have made very many bindings.
       async prepare({ uid }, call) {
         await findMembership(uid, call);
         assertMayDecide(call, uid);

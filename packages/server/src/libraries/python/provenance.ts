@@ -41,7 +41,7 @@ const MAX_ATTESTATIONS_OF_FILE = 20;
 
 /**
  * Adds the attestations that the file does not have yet. The caller has locked the artifact.
- * @returns how many were added. @throws INVALID_ARGUMENT if the file would have too many
+ * @returns the number of those added @throws INVALID_ARGUMENT if the file would have too many
  */
 export async function addAttestations(db: WriteDb, { artifactUid, path, attestations, publisher }: NewAttestations): Promise<number> {
   if (attestations.length === 0) return 0;

@@ -130,7 +130,7 @@ async function assertNoCircle(uid: string, sourceUid: string, { db }: WriteCall)
   }
 }
 
-/** For whom a repo is synced, and whether it may read its source. */
+/** The identity that a repo is synced for, and whether it may read the source. */
 interface FollowerRight {
   /** Uid of an identity; null if unknown. */
   readonly sourceBy: string | null;

@@ -27,7 +27,7 @@ export interface TagUpsert {
   readonly changed: boolean;
 }
 
-/** When a tag is written, and for whom. */
+/** The time of a write to a tag, and its author. */
 export interface TagWriting {
   readonly now: Date;
   /** Uid of the identity that moves the tag. */

@@ -14,7 +14,7 @@ export function inherit(next: Repo, { catalogTier, bundles, aliases, activeTags 
   Object.assign(next, { catalogTier, bundles: [...bundles], aliases: [...aliases], activeTags: [...activeTags] });
 }
 
-/** Whether synced repos need not be told about the change. */
+/** Whether the change leaves synced repos as they are. */
 export function hasSameInherited(before: Inherited, after: Inherited): boolean {
   return inherited.every(({ key }) => isSameValue(before[key], after[key]));
 }

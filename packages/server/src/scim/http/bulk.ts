@@ -59,7 +59,7 @@ async function runAll(exchange: ScimExchange, operations: readonly unknown[], fa
   return results.filter((result) => result !== undefined);
 }
 
-/** Registers the bulkId, so that other operations know whom to wait for. */
+/** Registers the bulkId, so that other operations know which one to wait for. */
 function prepare(given: unknown, index: number, created: Created): Waiting {
   const own = nameOfBulkOperation(given);
   try {

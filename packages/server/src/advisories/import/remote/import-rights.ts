@@ -1,4 +1,4 @@
-/** The rights of the identity that an import acts for. Checked when the import is begun and while it runs, so that lost rights end it. */
+/** Checks the rights of the identity that an import acts for: when the import begins and while it runs, so that lost rights end it. */
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import type { Access } from "../../../access/capabilities.ts";
 import { capabilitySet } from "../../../access/capability-set.ts";
