@@ -11,7 +11,7 @@ import type { WriteDb } from "../../src/db/store.ts";
 import { Code, type HoltError, resourceExhausted, unavailable } from "../../src/lib/errors.ts";
 import { newUid } from "../../src/lib/uid.ts";
 import type { EventNames } from "../../src/outbox/outbox.ts";
-import { CRITICAL, createFindingsWorld, type FindingsWorld, osv } from "../harness/advisories/findings-world.ts";
+import { CRITICAL, createFindingsWorld, type FindingsWorld, wolfi } from "../harness/advisories/findings-world.ts";
 import { eventsAfter, lastSeq } from "../harness/outbox.ts";
 import { describeWithWorld } from "../harness/world.ts";
 
@@ -26,8 +26,6 @@ describeWithWorld("comparing packages of images with advisories", (world) => {
   // The store exists when the tests run.
   const reader = () => world.store.reader;
 
-  const wolfi = (id: string, name: string, fixed: string) =>
-    osv(id, [{ ecosystem: "Wolfi", name, events: [{ introduced: "0" }, { fixed }] }]);
   const rows = async () => ({
     packages: await reader().selectFrom("matched_package").select(["id", "name"]).where("org_uid", "=", given.org).execute(),
     findings: await reader()

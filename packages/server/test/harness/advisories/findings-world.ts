@@ -6,6 +6,7 @@ import {
   VulnerabilitiesService,
   VulnerabilitySeverity,
 } from "@holt/api/gen/holt/v1/vulnerabilities_pb.ts";
+import { eventsAfter } from "../outbox.ts";
 import { APK, apkDatabase, layerOf, osRelease } from "../registry/image-content.ts";
 import { createImageRepo, type ImageRepo } from "../registry/image-world.ts";
 import { until } from "../wait.ts";
@@ -111,4 +112,21 @@ export function osv(id: string, affected: readonly OsvPackage[], rest: object = 
     })),
     ...rest,
   };
+}
+
+/** Versions before the fixed one, as an OSV range. */
+export function rangeBefore(fixed: string) {
+  return [{ introduced: "0" }, { fixed }];
+}
+
+/** An OSV record about a package of Wolfi. */
+export function wolfi(id: string, name: string, fixed: string, rest: object = {}) {
+  return osv(id, [{ ecosystem: "Wolfi", name, events: rangeBefore(fixed) }], rest);
+}
+
+/** The bodies of events after the position that announce critical findings in the world's repo. */
+export async function criticalEvents(world: World, { repo }: FindingsWorld, after: number): Promise<Record<string, unknown>[]> {
+  return (await eventsAfter(world, after))
+    .filter(({ type, subject }) => type.endsWith(".registry.vulnerabilities.critical.v1") && subject === repo.uid)
+    .map(({ data }) => (JSON.parse(data) as { body: Record<string, unknown> }).body);
 }
