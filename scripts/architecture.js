@@ -89,7 +89,7 @@ export const ownedPackages = [
     folders: ["http", "api/grpc"],
     except: [
       "config.ts",
-      "setting-parsers.ts",
+      "setting-addresses.ts",
       "outbound/address.ts",
       "outbound/connector.ts",
       "outbound/syslog.ts",

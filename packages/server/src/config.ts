@@ -10,36 +10,31 @@ import type { LogLevel } from "./lib/log.ts";
 import type { VendorProfile } from "./lib/vendor-profile.ts";
 import type { PullRecordings } from "./registry/content/pull-recording.ts";
 import {
-  HOUR_MS,
   type ListenAddress,
-  matching,
-  nonEmpty,
-  orZero,
-  parseAudiences,
-  parseAuditStream,
   parseBaseUrl,
   parseCidr,
   parseDatabaseUrl,
-  parseDuration,
-  parseEach,
-  parseInteger,
   parseIssuer,
-  parseList,
   parseListen,
   parseNetwork,
+  parseSmtpFrom,
+  parseSmtpUrl,
+  parseUrl,
+} from "./setting-addresses.ts";
+import {
+  parseAudiences,
+  parseAuditStream,
   parsePinnedIssuers,
   parsePublicOrganizations,
   parsePullRecordings,
   parseRequiredTerms,
   parseServicePrincipals,
-  parseSmtpFrom,
-  parseSmtpUrl,
   parseTargetName,
-  parseUrl,
   parseVendorProfile,
   secretsKeyFrom,
 } from "./setting-parsers.ts";
 import { CONFIG_FILE, type Environment, gatherSettings, knownNames, type SettingNames, suggestion } from "./setting-sources.ts";
+import { HOUR_MS, matching, nonEmpty, orZero, parseDuration, parseEach, parseInteger, parseList } from "./setting-values.ts";
 
 export interface Config {
   readonly listen: ListenAddress;
