@@ -19,7 +19,7 @@ import { codeOf, errorFromStorage } from "./storage-error.ts";
 import { DigestMismatch, NoSuchUpload, RangeMismatch } from "./store.ts";
 import { assertUploadName, BusyUploads, isUploadName, UploadHashes, type UploadProgress } from "./uploads.ts";
 
-/** The methods do what those of `BlobStore` do. */
+/** Implements the methods of `BlobStore` for uploads. */
 export class FilesystemUploads {
   readonly #folder: string;
   readonly #log: Log;

@@ -1,4 +1,4 @@
-/** Declares what iam gets: its settings, parts of the installation, and functions of domains that it does not know. */
+/** Declares the inputs of iam: settings, parts of the installation, and functions of domains that it does not know. */
 import type { AuthCollaborators } from "./api/auth.ts";
 import type { Grants } from "./grants/grants.ts";
 import type { Secrets } from "./secrets/secrets.ts";

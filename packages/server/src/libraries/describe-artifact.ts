@@ -1,4 +1,4 @@
-/** Keeps what an artifact's row and body say about its versions: which is the latest, how many there are, what they are. */
+/** Keeps the summary of an artifact's versions in its row and body: the latest one, their number and the description. */
 import { ArtifactSchema } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import type { WriteDb } from "../db/store.ts";
 import { timestampFromDate } from "../lib/clock.ts";
