@@ -1,4 +1,4 @@
-/** What all screens of the console share: titles, marks of the current screen, and refused or failing requests. */
+/** What all screens of the console share: titles, marks of the current screen, the focus, and refused or failing requests. */
 import assert from "node:assert/strict";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
@@ -124,6 +124,22 @@ await describeConsole("the frame of the console", ({ world, walk }) => {
       const label = page.getByRole("button", { name }).locator(".mantine-Button-label");
       assert.deepEqual(await label.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth), 0, name);
     }
+  });
+
+  walk("a dialog that closes gives the focus back to the button that opened it", async ({ page, screen }) => {
+    await signInByLink(page, world);
+    await page.goto(screen("/groups"));
+    const button = page.getByRole("button", { name: "New group" });
+    const isFocused = () => button.evaluate((element) => element.matches(":focus"));
+    await button.press("Enter");
+    await page.getByRole("dialog", { name: "New group" }).waitFor();
+    await page.keyboard.press("Escape");
+    await until(isFocused);
+    await button.press("Enter");
+    await page.getByRole("textbox", { name: "Name" }).fill("by-keyboard");
+    await page.keyboard.press("Enter");
+    await page.getByRole("treeitem", { name: "by-keyboard" }).waitFor();
+    await until(isFocused);
   });
 
   walk("the address of an image without a repository says that there is no such image", async ({ page, screen }) => {

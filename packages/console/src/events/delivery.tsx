@@ -1,7 +1,8 @@
 /** One delivery of a webhook: the last request and response as they were sent. The address names the event. */
 import { useQuery } from "@connectrpc/connect-query";
 import { DeliveriesService, type DeliveryHeader, type GetDeliveryResponse } from "@holt/api/gen/holt/v1/deliveries_pb.ts";
-import { Modal, Stack, Text, Title } from "@mantine/core";
+import { Stack, Text, Title } from "@mantine/core";
+import { Dialog } from "../frame/dialog.tsx";
 import { ErrorAlert } from "../frame/error-alert.tsx";
 import { Loading } from "../frame/loading.tsx";
 import { CopyText } from "../object/copy-text.tsx";
@@ -16,11 +17,11 @@ export interface DeliveryDialogProps {
 export function DeliveryDialog({ uid, eventId, onClose }: DeliveryDialogProps) {
   const { data, error, refetch } = useQuery(DeliveriesService.method.getDelivery, { uid, eventId });
   return (
-    <Modal opened onClose={onClose} title="Delivery" size="xl" closeButtonProps={{ "aria-label": "Close" }}>
+    <Dialog onClose={onClose} title="Delivery" size="xl">
       {error !== null && <ErrorAlert error={error} title="The delivery cannot be shown" onRetry={() => void refetch()} />}
       {error === null && data === undefined && <Loading />}
       {data !== undefined && <Exchange answer={data} />}
-    </Modal>
+    </Dialog>
   );
 }
 

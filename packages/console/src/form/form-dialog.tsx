@@ -1,6 +1,7 @@
 /** A form in a dialog. Closing it with unsaved input asks first; an error keeps the input. */
-import { Button, Group, Modal, Stack, Text } from "@mantine/core";
+import { Button, Group, Stack, Text } from "@mantine/core";
 import { type FormEvent, type ReactNode, useState } from "react";
+import { Dialog } from "../frame/dialog.tsx";
 import { ErrorAlert } from "../frame/error-alert.tsx";
 import type { Form } from "./use-form.ts";
 
@@ -27,7 +28,7 @@ export function FormDialog({ title, send, form, fields, isDangerous = false, siz
     void form.send();
   };
   return (
-    <Modal opened onClose={close} title={title} size={size} closeButtonProps={{ "aria-label": "Close" }}>
+    <Dialog onClose={close} title={title} size={size}>
       {/* The fields stay where they are while the question is open, so they keep their input. */}
       <form onSubmit={submit} hidden={asks} noValidate>
         <Stack>
@@ -57,7 +58,7 @@ export function FormDialog({ title, send, form, fields, isDangerous = false, siz
           }}
         />
       )}
-    </Modal>
+    </Dialog>
   );
 }
 

@@ -1,6 +1,7 @@
 /** A form that is a screen of its own. Leaving it with unsaved input asks first; an error keeps the input. */
-import { Button, Group, Modal, Stack } from "@mantine/core";
+import { Button, Group, Stack } from "@mantine/core";
 import type { FormEvent, ReactNode } from "react";
+import { Dialog } from "../frame/dialog.tsx";
 import { ErrorAlert } from "../frame/error-alert.tsx";
 import { UnsavedQuestion } from "./form-dialog.tsx";
 import type { Form } from "./use-form.ts";
@@ -35,9 +36,9 @@ export function FormPage({ send, form, fields, children }: FormPageProps) {
         </Stack>
       </form>
       {leaving !== undefined && (
-        <Modal opened onClose={leaving.stay} title="Leave this screen?" closeButtonProps={{ "aria-label": "Close" }}>
+        <Dialog onClose={leaving.stay} title="Leave this screen?">
           <UnsavedQuestion onStay={leaving.stay} onLeave={leaving.leave} />
-        </Modal>
+        </Dialog>
       )}
     </>
   );

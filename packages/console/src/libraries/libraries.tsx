@@ -1,9 +1,10 @@
 /** The libraries of the organization or of one group, by ecosystem. */
 import { LibraryArtifactsService } from "@holt/api/gen/holt/v1/library_artifacts_pb.ts";
 import { type Artifact, ArtifactSchema } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
-import { Button, Modal, Text } from "@mantine/core";
+import { Button, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useNavigate } from "@tanstack/react-router";
+import { Dialog } from "../frame/dialog.tsx";
 import { screenPath, useOrganization } from "../frame/organization.ts";
 import { ScreenLink } from "../frame/screen-link.tsx";
 import { ScreenTitle } from "../frame/screen-title.tsx";
@@ -95,15 +96,11 @@ function SetupButton(props: SetupProps) {
       <Button variant="default" size="xs" onClick={open}>
         Setup
       </Button>
-      <Modal
-        opened={isOpen}
-        onClose={close}
-        size="lg"
-        title={`Setup for ${props.ecosystem.title}`}
-        closeButtonProps={{ "aria-label": "Close" }}
-      >
-        <Setup {...props} />
-      </Modal>
+      {isOpen && (
+        <Dialog onClose={close} size="lg" title={`Setup for ${props.ecosystem.title}`}>
+          <Setup {...props} />
+        </Dialog>
+      )}
     </>
   );
 }

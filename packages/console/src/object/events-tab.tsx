@@ -1,8 +1,9 @@
 /** The events of a group and of everything below it, as they happen. */
 import { toJsonString } from "@bufbuild/protobuf";
 import { type Event, EventSchema } from "@holt/api/gen/holt/v1/events_pb.ts";
-import { Anchor, Modal, Stack, Table, Text } from "@mantine/core";
+import { Anchor, Stack, Table, Text } from "@mantine/core";
 import { useState } from "react";
+import { Dialog } from "../frame/dialog.tsx";
 import { ErrorAlert } from "../frame/error-alert.tsx";
 import { Loading } from "../frame/loading.tsx";
 import { isPassing } from "../session/transport.ts";
@@ -65,9 +66,9 @@ export function EventsTab({ group, subject, types, hours = 24 }: EventsTabProps)
         </Table>
       )}
       {shown !== undefined && (
-        <Modal opened onClose={() => setShown(undefined)} title="Event" size="xl" closeButtonProps={{ "aria-label": "Close" }}>
+        <Dialog onClose={() => setShown(undefined)} title="Event" size="xl">
           <CopyText label="the event" isBlock text={toJsonString(EventSchema, shown, { prettySpaces: 2 })} />
-        </Modal>
+        </Dialog>
       )}
     </Stack>
   );

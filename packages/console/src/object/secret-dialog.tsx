@@ -1,6 +1,7 @@
 /** Shows a secret that the API answers only once. Closes by its button alone, so that a click outside of it does not lose the secret. */
-import { Button, Group, Modal, Stack, Text } from "@mantine/core";
+import { Button, Group, Stack, Text } from "@mantine/core";
 import type { ReactNode } from "react";
+import { Dialog } from "../frame/dialog.tsx";
 
 export interface SecretDialogProps {
   readonly title: string;
@@ -10,7 +11,7 @@ export interface SecretDialogProps {
 
 export function SecretDialog({ title, onClose, children }: SecretDialogProps) {
   return (
-    <Modal opened onClose={onClose} title={title} size="lg" withCloseButton={false} closeOnClickOutside={false} closeOnEscape={false}>
+    <Dialog onClose={onClose} title={title} size="lg" withCloseButton={false} closeOnClickOutside={false} closeOnEscape={false}>
       <Stack>
         <Text>Copy it now: nobody can show it again.</Text>
         {children}
@@ -18,6 +19,6 @@ export function SecretDialog({ title, onClose, children }: SecretDialogProps) {
           <Button onClick={onClose}>I have copied it</Button>
         </Group>
       </Stack>
-    </Modal>
+    </Dialog>
   );
 }

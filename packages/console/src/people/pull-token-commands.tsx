@@ -2,8 +2,9 @@
 import { useQuery } from "@connectrpc/connect-query";
 import { type PullToken, PullToken_Right } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
-import { Button, Modal, Stack, Text } from "@mantine/core";
+import { Button, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
+import { Dialog } from "../frame/dialog.tsx";
 import { MAX_PAGE_SIZE } from "../list/list-method.ts";
 import { CopyText } from "../object/copy-text.tsx";
 
@@ -16,12 +17,12 @@ export function CommandsButton({ token }: { readonly token: PullToken }) {
         Commands
       </Button>
       {isOpen && (
-        <Modal opened onClose={close} title={`Commands with ${token.name}`} size="lg" closeButtonProps={{ "aria-label": "Close" }}>
+        <Dialog onClose={close} title={`Commands with ${token.name}`} size="lg">
           <Stack>
             <Text size="sm">Put the password in the place of PASSWORD. If nobody knows it, make a new one.</Text>
             <PullTokenCommands token={token} password="PASSWORD" />
           </Stack>
-        </Modal>
+        </Dialog>
       )}
     </>
   );
