@@ -127,7 +127,8 @@ async function main(): Promise<void> {
   const { positionals, values } = parseArguments();
   // The name of an organization may have spaces.
   const argument = ["recover", "account-link"].includes(positionals[0] ?? "") ? positionals.splice(1).join(" ") : "";
-  const name = values.help ? "help" : values.version ? "version" : positionals.join(" ") || "serve";
+  if (values.help) return console.log(usageOf(positionals.join(" ")));
+  const name = values.version ? "version" : positionals.join(" ") || "serve";
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (command === undefined) fail(`holtd: there is no command "${name}"${await suggestionFor(name)}\n${HINT}`, 2);
   assertOwnOptions(values, name);
@@ -138,6 +139,15 @@ async function main(): Promise<void> {
   } catch (error) {
     failWith(error);
   }
+}
+
+/** The lines of one command, or of all where there is no such command. */
+function usageOf(command: string): string {
+  const lines = USAGE.split("\n");
+  const begin = Object.hasOwn(commands, command) ? lines.findIndex((line) => line.startsWith(`  ${command} `)) : -1;
+  if (begin === -1) return USAGE;
+  const further = lines.slice(begin + 1).findIndex((line) => !line.startsWith("      "));
+  return ["Usage: holtd COMMAND", "", ...lines.slice(begin, begin + 1 + further)].join("\n");
 }
 
 function failWith(error: unknown): never {

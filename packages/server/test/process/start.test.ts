@@ -124,6 +124,11 @@ describe("holtd", { concurrency: 2 }, () => {
     const help = await runHoltd(["help"], {});
     assert.equal(help.code, 0);
     assert.match(help.stdout, /^Usage: holtd \[command\]/);
+    const ofCommand = await runHoltd(["keys", "rotate", "--help"], {});
+    assert.equal(
+      ofCommand.stdout,
+      "Usage: holtd COMMAND\n\n  keys rotate   create a new signing key; the previous one stays published for 24 hours\n",
+    );
     const version = await runHoltd(["--version"], {});
     assert.match(version.stdout, /^\d+\.\d+\.\d+\n$/);
     const unknown = await runHoltd(["keys", "burn"], {});
