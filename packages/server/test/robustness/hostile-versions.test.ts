@@ -79,6 +79,19 @@ describeWithWorld("hostile versions and advisories", (world) => {
     }
   });
 
+  test("vulnerabilities with many aliases are listed in an organization with many advisories while other requests run", async () => {
+    using findings = await createFindingsWorld(world);
+    const of = (id: string, name: string, aliases: readonly string[]) =>
+      osv(id, [{ ecosystem: "npm", name, events: [{ introduced: "0" }] }], { aliases });
+    const aliasesOf = (id: string) => Array.from({ length: 99 }, (_, i) => `${id}-${i}`);
+    await findings.importAdvisories(Array.from({ length: 2000 }, (_, i) => of(`OTHER-${i}`, `other${i}`, [])));
+    await findings.importAdvisories(Array.from({ length: 100 }, (_, i) => of(`GHSA-${i}`, "x", aliasesOf(`A${i}`))));
+    const digest = await pushSbom(findings, ["pkg:npm/x@1.0"]);
+    await findings.settle();
+    const { totalCount } = await assertYielding("a list", () => findings.list(digest, { pageSize: 1 }));
+    assert.equal(totalCount, 100n);
+  });
+
   test("comparing a package with many large advisories takes little memory", async () => {
     using findings = await createFindingsWorld(world);
     const versions = Array.from({ length: 5000 }, (_, i) => String(i).padStart(26, "v"));

@@ -45,7 +45,7 @@ export async function readStatements(db: ReadDb, findings: readonly ImageFinding
     select l.advisory_uid as uid, v.value as alias from ${values} as v cross join advisory_alias as l
       where l.alias = v.value and ${isOwn("l.advisory_uid")}
     union select o.uid, v.value as alias from ${values} as v cross join advisory as o
-      where o.advisory_id = v.value and ${isOwn("o.uid")}`;
+      where o.advisory_id = v.value and o.delete_time is null and ${isOwn("o.uid")}`;
   const isStatement = sql`(a.component_name <> '' or lower(a.artifact_type) in (${imageTypes})) and a.resolutions <> ''
     and (lower(a.artifact_type) not in (${imageTypes}) or a.artifact_name in (select n.value from ${db.dialect.valuesOf(names)} as n))`;
   const { rows } = await sql<StatementRow>`
