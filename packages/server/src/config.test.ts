@@ -293,6 +293,7 @@ describe("settings", () => {
     const login = { HOLT_LOGIN_ISSUER: "https://idp.example.com", HOLT_LOGIN_CLIENT_ID: "holt" };
     assert.match(problemOf({ HOLT_LOGIN_ISSUER: login.HOLT_LOGIN_ISSUER }), /must be set together/);
     assert.match(problemOf({ HOLT_LOGIN_CLIENT_ID: "holt" }), /must be set together/);
+    assert.match(problemOf({ HOLT_LOGIN_CLIENT_SECRET: "s" }), /HOLT_LOGIN_CLIENT_SECRET needs HOLT_LOGIN_ISSUER and HOLT_LOGIN_CLIENT_ID/);
     const config = readConfig({ ...login, HOLT_USER_ISSUERS: "https://a.example.com", HOLT_USER_CLIENT_IDS: "holt,b" });
     assert.deepEqual(config.userIssuers, ["https://a.example.com", "https://idp.example.com"]);
     assert.deepEqual(config.userClientIds, ["holt", "b"]);

@@ -632,6 +632,8 @@ export function readConfig(
   if ((config.tlsCert === "") !== (config.tlsKey === "")) problems.push("HOLT_TLS_CERT and HOLT_TLS_KEY must be set together");
   if (config.loginIssuer !== undefined && (config.loginIssuer === "") !== (config.loginClientId === ""))
     problems.push("HOLT_LOGIN_ISSUER and HOLT_LOGIN_CLIENT_ID must be set together");
+  if (config.loginClientSecret !== "" && config.loginClientId === "")
+    problems.push("HOLT_LOGIN_CLIENT_SECRET needs HOLT_LOGIN_ISSUER and HOLT_LOGIN_CLIENT_ID");
   if (config.smtpUrl !== undefined && config.smtpFrom !== undefined && (config.smtpUrl === "") !== (config.smtpFrom === ""))
     problems.push("HOLT_SMTP_URL and HOLT_SMTP_FROM must be set together");
   if (config.walArchive !== "" && config.databaseUrl !== "")

@@ -5,6 +5,7 @@ import { mkdir, open, readdir, rename, rm, rmdir, stat } from "node:fs/promises"
 import { dirname, join, relative, sep } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { createFolders } from "../lib/create-folders.ts";
 import { type BackupTarget, NoSuchObject, type TargetUse } from "./target.ts";
 
 /** Suffix of files that are not complete. */
@@ -16,7 +17,8 @@ const PATH = /^(?!.*(?:^|\/)\.)[\w.-]+(?:\/[\w.-]+)*$/;
  * A missing folder to read from is an error, because its name is probably mistyped.
  */
 export async function openFolderTarget(folder: string, use: TargetUse): Promise<BackupTarget> {
-  await (use === "write" ? createFolder(folder) : assertFolder(folder));
+  if (use === "write") createFolder(folder);
+  else await assertFolder(folder);
   const pathOf = (path: string): string => {
     if (!PATH.test(path)) throw new Error(`"${path}" is not a path of a backup`);
     return join(folder, ...path.split("/"));
@@ -52,9 +54,9 @@ export async function openFolderTarget(folder: string, use: TargetUse): Promise<
   };
 }
 
-async function createFolder(folder: string): Promise<void> {
+function createFolder(folder: string): void {
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    createFolders(folder);
   } catch (error) {
     throw new Error(`cannot use the folder ${folder}: ${(error as Error).message}`, { cause: error });
   }

@@ -1,6 +1,6 @@
 /** Restores a snapshot into an empty place. */
 import { createWriteStream, existsSync } from "node:fs";
-import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
@@ -9,6 +9,7 @@ import { createZstdDecompress } from "node:zlib";
 import { DigestMismatch } from "../blobs/store.ts";
 import { sqlitePath } from "../db/open.ts";
 import { isEmptyPostgres, loadPostgres } from "../db/postgres-copy.ts";
+import { createFolders } from "../lib/create-folders.ts";
 import { eachConcurrently } from "../lib/each-concurrently.ts";
 import { pipeThrough } from "../lib/pipe-through.ts";
 import { verifyFiles } from "./create-backup.ts";
@@ -86,7 +87,7 @@ export async function claimPlace(
   claim: string,
   blobs: RestoredBlobs | undefined,
 ): Promise<void> {
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  createFolders(dataDir);
   const found = await readFile(join(dataDir, MARKER), "utf8").catch(() => undefined);
   // Names of the database's other files begin with its own.
   const database = basename(sqlitePath(dataDir));

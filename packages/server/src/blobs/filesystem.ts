@@ -2,11 +2,12 @@
  * Stores blobs as files `blobs/<algorithm>/<first two digits>/<hex>`. filesystem-uploads.ts stores pending uploads in
  * `uploads/`. Several servers may share the folder, e.g. over NFS.
  */
-import { close as closeFd, createReadStream, mkdirSync, open as openFd } from "node:fs";
+import { close as closeFd, createReadStream, open as openFd } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { promisify } from "node:util";
+import { createFolders } from "../lib/create-folders.ts";
 import type { Log } from "../lib/log.ts";
 import { BUFFER_SIZE } from "./buffers.ts";
 import { DIGEST_ALGORITHMS, type Digest, parseDigest } from "./digest.ts";
@@ -42,8 +43,7 @@ class FilesystemBlobs implements BlobStore {
     this.#log = log;
     const uploads = join(dataDir, "uploads");
     try {
-      for (const folder of [uploads, ...DIGEST_ALGORITHMS.map((algorithm) => join(this.#blobs, algorithm))])
-        mkdirSync(folder, { recursive: true, mode: 0o700 });
+      for (const folder of [uploads, ...DIGEST_ALGORITHMS.map((algorithm) => join(this.#blobs, algorithm))]) createFolders(folder);
     } catch (error) {
       throw new Error(`cannot create a folder for blobs in ${dataDir}: ${(error as Error).message}`, { cause: error });
     }

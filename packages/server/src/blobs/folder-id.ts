@@ -1,7 +1,8 @@
 /** Reads and creates the random id of a blob folder, which distinguishes it from the blobs of other databases. */
 import { randomUUID } from "node:crypto";
-import { link, mkdir, open, readdir, readFile, rm } from "node:fs/promises";
+import { link, open, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { createFolders } from "../lib/create-folders.ts";
 import type { BlobHome } from "./blob-home.ts";
 
 /** The folder of blobs in the data folder. */
@@ -49,7 +50,7 @@ async function foldersIn(path: string): Promise<string[]> {
 async function ensureFolderId(dataDir: string, id: string): Promise<string> {
   const made = join(dataDir, "blobs", `id.${randomUUID()}`);
   try {
-    await mkdir(join(dataDir, "blobs"), { recursive: true, mode: 0o700 });
+    createFolders(join(dataDir, "blobs"));
     await using file = await open(made, "wx", 0o600);
     await file.writeFile(`${id}\n`);
     await file.sync();

@@ -2,9 +2,10 @@
  * Stores files that arrive in chunks and are read once by their path: in a folder, `imports/<name>`. The database records
  * the owner of each file and its acknowledged size.
  */
-import { existsSync, constants as flags, mkdirSync } from "node:fs";
+import { existsSync, constants as flags } from "node:fs";
 import { type FileHandle, open, opendir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { createFolders } from "../lib/create-folders.ts";
 import type { Log } from "../lib/log.ts";
 import { codeOf, errorFromStorage } from "./storage-error.ts";
 import { syncFolder } from "./sync-folder.ts";
@@ -51,7 +52,7 @@ export function assertStagedName(name: string): void {
 export function createStagedFiles({ dataDir, log }: { readonly dataDir: string; readonly log: Log }): StagedFiles {
   const folder = join(dataDir, "imports");
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    createFolders(folder);
   } catch (error) {
     throw new Error(`cannot create a folder for imports in ${dataDir}: ${(error as Error).message}`, { cause: error });
   }

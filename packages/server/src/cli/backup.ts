@@ -44,8 +44,9 @@ export async function backup(args: readonly string[], loadConfig: () => Promise<
       return 2;
     }
     const config = await loadConfig();
+    await using installation = await openInstallation(config, { use: "inspection", command: "backup" });
     using target = await openTarget(given.positionals[0] ?? "", config, "write");
-    const result = await runBackup(given, target, config);
+    const result = await runBackup(given, { installation, target }, config);
     printResult(result, target);
     if (keep !== undefined) {
       const { snapshots, blobs } = await pruneBackups(target, keep);
@@ -55,9 +56,13 @@ export async function backup(args: readonly string[], loadConfig: () => Promise<
   });
 }
 
-async function runBackup({ values }: Given, target: BackupTarget, config: Config): Promise<BackupResult> {
+interface BackupWay {
+  readonly installation: Installation;
+  readonly target: BackupTarget;
+}
+
+async function runBackup({ values }: Given, { installation, target }: BackupWay, config: Config): Promise<BackupResult> {
   const { databaseUrl, dataDir, backupPassphrase: passphrase } = config;
-  await using installation = await openInstallation(config, { use: "inspection", command: "backup" });
   const { store, clock } = installation;
   const blobs = await installation.openBlobs();
   const key = await findSecretsKey({ store, dataDir, key: config.secretsKey });

@@ -1,4 +1,5 @@
 /** `holtd import advisories` and `holtd import vulnerabilities`: import records from files of many formats, also while the server runs. */
+import { access, constants } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { FIRST_ORGANIZATION } from "../advisories/documents/publication.ts";
 import { importRecords } from "../advisories/import/import.ts";
@@ -6,6 +7,7 @@ import type { ImportOptions, ImportResult } from "../advisories/import/import-op
 import { createRecordReader } from "../advisories/import/record-reader.ts";
 import type { Config } from "../config.ts";
 import { readState } from "../db/server-state.ts";
+import { fileProblemOf } from "../lib/file-problem.ts";
 import { findGroup, interruption } from "./import-group.ts";
 import { createImportReport } from "./import-report.ts";
 import { type Installation, openInstallation } from "./open-installation.ts";
@@ -59,10 +61,18 @@ async function runCommand(kind: Kind, args: readonly string[], loadConfig: () =>
     console.error(`holtd: ${given}\n\n${usages[kind]}`);
     return 2;
   }
+  for (const path of given.paths) await assertReadable(path);
   const { read, created, updated, unchanged, ignored, problems } = await runImport(given, await loadConfig());
   console.log(`Read ${read} ${kind}: ${created} are new, ${updated} have changed, ${unchanged} were known already.`);
   console.log(`Problems: ${problems}. Files without such records: ${ignored}.`);
   return problems > 0 ? 3 : 0;
+}
+
+/** @throws Error for the operator before anything is imported */
+async function assertReadable(path: string): Promise<void> {
+  await access(path, constants.R_OK).catch((error: unknown) => {
+    throw new Error(`cannot read ${path}: ${fileProblemOf(error)}`, { cause: error });
+  });
 }
 
 /** @returns a string that says what is wrong with the arguments */

@@ -1,9 +1,10 @@
 /**
  * Keeps a second server from using a data folder: its writes would make the first server's cache of rights stale.
  */
-import { chmodSync, mkdirSync } from "node:fs";
+import { chmodSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { createFolders } from "../lib/create-folders.ts";
 import { createPrivateFile } from "./private-file.ts";
 import { isBusy } from "./sqlite-connection.ts";
 
@@ -25,7 +26,7 @@ function createLockFile(path: string): void {
 export function lockDataFolder(dataDir: string): Disposable {
   let database: DatabaseSync | undefined;
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    createFolders(dataDir);
     const path = join(dataDir, "server.lock");
     createLockFile(path);
     database = new DatabaseSync(path);

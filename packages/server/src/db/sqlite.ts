@@ -1,9 +1,9 @@
 /** The SQLite store, for one server process: one connection for writes, one for reads and a few for snapshots. */
-import { mkdirSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CompiledQuery } from "kysely";
+import { createFolders } from "../lib/create-folders.ts";
 import { unavailable } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { type Meter, noMeter } from "../lib/meter.ts";
@@ -54,7 +54,7 @@ export interface SqliteOptions {
 
 function createFile(path: string): void {
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    createFolders(dirname(path));
   } catch (error) {
     throw new Error(`cannot create the data folder ${dirname(path)}: ${(error as Error).message}`, { cause: error });
   }

@@ -72,7 +72,7 @@ test("an import accepts the name of a group and explains why it cannot run", asy
   assert.equal((await runHoltd(["import", "advisories", "--group", "acme", path], settings)).code, 0);
   for (const [args, status, text] of [
     [["advisories", "--group", "nobody", path], 1, /there is no group "nobody"/],
-    [["advisories", join(folder.path, "missing")], 1, /^holtd: cannot read .*missing: no such file or folder\n/],
+    [["advisories", path, join(folder.path, "missing")], 1, /^holtd: cannot read .*missing: no such file or folder\n$/],
     [["advisories"], 2, /name at least one path to import/],
     [["advisories", "--grup", "acme", path], 2, /Unknown option '--grup'/],
     [["vulnerabilities", "--group", "acme", path], 2, /belong to no group/],

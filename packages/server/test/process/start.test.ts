@@ -305,6 +305,7 @@ describe("holtd", { concurrency: 2 }, () => {
       ["import", "advisories", join(folder.path, "a.json")],
       ["import", "vulnerabilities", join(folder.path, "a.json")],
       ["import", "libraries", "--ecosystem", "python", folder.path],
+      ["backup", join(folder.path, "backup")],
     ];
     for (const args of commands) {
       const sqlite = await runHoltd(args, { HOLT_DATA_DIR: data });
@@ -314,7 +315,7 @@ describe("holtd", { concurrency: 2 }, () => {
         `holtd: there is no Holt installation in the data folder ${data}; check HOLT_DATA_DIR, or start the server first, which creates one\n`,
       );
     }
-    await assert.rejects(stat(data), { code: "ENOENT" });
+    for (const path of [data, join(folder.path, "backup")]) await assert.rejects(stat(path), { code: "ENOENT" });
     for (const args of [["token"], ["gc"]]) {
       const postgres = await runHoltd(args, { HOLT_DATABASE_URL, HOLT_DATA_DIR: data });
       assert.equal(postgres.code, 1);
@@ -370,6 +371,8 @@ describe("holtd", { concurrency: 2 }, () => {
       [[], file],
       [["token"], file],
       [[], join(file, "data")],
+      // Linux refuses new folders there with ENOENT.
+      [[], "/proc/holt/data"],
     ] as const) {
       const { code, stdout, stderr } = await runHoltd(args, { HOLT_DATA_DIR: data });
       assert.equal(code, 1, stderr);

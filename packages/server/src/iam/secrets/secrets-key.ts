@@ -3,10 +3,11 @@
  * server creates.
  */
 import { randomBytes, randomUUID } from "node:crypto";
-import { link, mkdir, open, readFile, rm } from "node:fs/promises";
+import { link, open, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { decideState, readState } from "../../db/server-state.ts";
 import type { Store } from "../../db/store.ts";
+import { createFolders } from "../../lib/create-folders.ts";
 import { createSecrets, SECRETS_KEY_BYTES, type Secrets } from "./secrets.ts";
 
 export interface SecretsKeyOptions {
@@ -71,7 +72,7 @@ async function ensureKeyFile(dataDir: string): Promise<Uint8Array | undefined> {
   if (existing !== undefined) return existing;
   const temporaryFile = join(dataDir, `secrets.key.${randomUUID()}`);
   try {
-    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    createFolders(dataDir);
     await using file = await open(temporaryFile, "wx", 0o600);
     await file.writeFile(`${randomBytes(SECRETS_KEY_BYTES).toString("base64")}\n`);
     await file.sync();
