@@ -100,6 +100,20 @@ describe("a person signs in", () => {
     assert.doesNotMatch(await credentials(), /refreshToken/);
   });
 
+  test("deleting a context ends its session on the server, and no other one", async () => {
+    await signIn();
+    const other = (await holt.must(["token"])).trim();
+    const refreshToken = await signIn();
+    const token = (await holt.must(["token"])).trim();
+    const { current } = JSON.parse(await readFile(join(holt.folder, "config/holt/config.json"), "utf8")) as { current: string };
+    assert.doesNotMatch((await holt.run(["context", "delete", current, "--yes"])).stderr, /Warning/);
+    assert.equal(await statusOf("GET", "/iam/v2/groups", token), 401);
+    assert.equal(await statusOf("POST", "/sts/exchange_refresh_token", refreshToken), 401);
+    assert.equal(await statusOf("GET", "/iam/v2/groups", other), 200);
+    assert.doesNotMatch(await credentials(), /refreshToken/);
+    await signIn();
+  });
+
   test("logout forgets a credential whose session has ended or whose server is down, and warns", async () => {
     await signIn();
     const file = join(holt.folder, "config/holt/credentials.json");

@@ -1,11 +1,7 @@
 /** holt logout: ends the session of a person on the server, and forgets the credential of a context. */
-import type { Invocation } from "../command/invocation.ts";
 import type { Verb } from "../command/verb.ts";
-import { storedTokenOf } from "../contexts/access-token.ts";
 import { selectContext } from "../contexts/contexts.ts";
-import { deleteCredential, readCredential } from "../contexts/credentials.ts";
-import { readAll } from "../operations/call-list.ts";
-import { oneLine } from "../output/cell.ts";
+import { signOut } from "../login/sign-out.ts";
 
 export const verb: Verb = {
   path: "logout",
@@ -16,29 +12,7 @@ export const verb: Verb = {
     "that were printed before stay valid until they expire, for at most an hour.",
   async run(invocation) {
     const { name, url } = selectContext(invocation.contextName);
-    if (name !== undefined) {
-      try {
-        await endSession(name, invocation);
-      } finally {
-        await deleteCredential(name);
-      }
-    }
+    if (name !== undefined) await signOut(name, { session: invocation.session, signal: invocation.signal });
     invocation.output.say(`Signed out at ${url}.`);
   },
 };
-
-/** Only warns if that fails, for example because the session has ended already. */
-async function endSession(name: string, { session, signal }: Invocation): Promise<void> {
-  try {
-    if ((await readCredential(name))?.kind !== "refresh") return;
-    const { rest, context } = session();
-    // HOLT_TOKEN may be of another session.
-    const headers = { authorization: `Bearer ${(await storedTokenOf(context)).token}` };
-    const { rows } = await readAll(rest, { method: "GET", path: "/holt/v1/sessions", headers }, "sessions", signal);
-    const current = rows.find((row) => row.current === true);
-    if (current !== undefined) await rest.call({ method: "POST", path: `/holt/v1/sessions/${current.uid}:end`, headers, body: {}, signal });
-  } catch (error) {
-    signal.throwIfAborted();
-    process.stderr.write(`Warning: the session was not ended on the server: ${oneLine((error as Error).message)}\n`);
-  }
-}
