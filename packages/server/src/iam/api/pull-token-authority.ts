@@ -75,8 +75,8 @@ export async function visibleTokens(call: Call): Promise<VisibleTokens> {
   return { access: everywhere, conditions: [{ seek, test }] };
 }
 
-/** What a caller gives a pull token. */
-export interface Given {
+/** What a new or changed pull token gets from its caller. */
+export interface PullTokenGrant {
   readonly capabilities: bigint;
   readonly creator: Creator;
 }
@@ -90,7 +90,7 @@ export async function assertMayGive(
   groupUid: string,
   call: WriteCall,
   collaborators: EscalationCollaborators,
-): Promise<Given> {
+): Promise<PullTokenGrant> {
   const { required, optional } = capabilitiesOfRights(rights);
   await assertHoldsAll(required, groupUid, call, collaborators);
   const principal = requirePrincipal(call);

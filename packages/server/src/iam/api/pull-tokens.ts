@@ -23,7 +23,7 @@ import { insertPassword, retirePasswords } from "../pull-tokens/pull-token-recor
 import { DAY_MS, lifetimeOf, pullTokens } from "../pull-tokens/pull-token-resource.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 import type { EscalationCollaborators } from "./escalation.ts";
-import { assertMayGive, assertMayTakeOver, assertMayUse, type Given, LIST, visibleTokens } from "./pull-token-authority.ts";
+import { assertMayGive, assertMayTakeOver, assertMayUse, LIST, type PullTokenGrant, visibleTokens } from "./pull-token-authority.ts";
 import { showPullTokens } from "./show-pull-tokens.ts";
 
 const CREATE = capabilitySet([Capability.CAP_IAM_IDENTITY_CREATE, Capability.CAP_IAM_ROLE_BINDINGS_CREATE]);
@@ -49,7 +49,7 @@ export function pullTokensService(collaborators: PullTokensCollaborators) {
       const uid = await newTokenUid(parent, call.db);
       token.userName = userNameOf(uid);
       await insert(pullTokens, uid, token, call);
-      await storeGiven(uid, { capabilities, creator }, call.db);
+      await storeGrant(uid, { capabilities, creator }, call.db);
       return withNewPassword(token, call, collaborators);
     }),
 
@@ -92,7 +92,7 @@ export function pullTokensService(collaborators: PullTokensCollaborators) {
       const given = await assertMayGive(next, parentOf(uid), call, collaborators);
       next.creator = given.creator.uid;
       const saved = await save(pullTokens, { current, next }, call);
-      await storeGiven(uid, given, call.db);
+      await storeGrant(uid, given, call.db);
       return shown(saved, call);
     }),
 
@@ -120,7 +120,7 @@ function settle(token: PullToken, now: Date): void {
 }
 
 /** Stores what the message does not say. */
-async function storeGiven(uid: string, { capabilities, creator: { uid: _uid, ...session } }: Given, db: WriteDb): Promise<void> {
+async function storeGrant(uid: string, { capabilities, creator: { uid: _uid, ...session } }: PullTokenGrant, db: WriteDb): Promise<void> {
   const row = { capabilities: hexFromCapabilitySet(capabilities), creator_session: JSON.stringify(session) };
   await db.updateTable("pull_token").set(row).where("uid", "=", uid).execute();
 }

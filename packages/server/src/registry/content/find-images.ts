@@ -8,12 +8,15 @@ export const DEFAULT_ARCHITECTURE = "amd64";
 
 export type FoundImage = Omit<ImageTable, "repo_uid" | "digest">;
 
+/** The columns of a `FoundImage`. */
+export const IMAGE_COLUMNS = ["architecture", "os", "variant", "size", "manifest_digest", "config_digest"] as const;
+
 /** The images of the digest, ordered by architecture, system and variant. @throws NOT_FOUND if the digest has none */
 export async function findImages(db: ReadDb, repoUid: string, digest: string): Promise<FoundImage[]> {
   if (!isDigest(digest)) throw notFound("Image", digest.slice(0, 200));
   const images = await db
     .selectFrom("image")
-    .select(["architecture", "os", "variant", "size", "manifest_digest", "config_digest"])
+    .select(IMAGE_COLUMNS)
     .where("repo_uid", "=", repoUid)
     .where("digest", "=", digest)
     .orderBy("architecture")

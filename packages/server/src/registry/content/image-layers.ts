@@ -1,7 +1,7 @@
 /** Reads the layers of an image, platform by platform, from its manifests. */
 import type { ReadDb } from "../../db/store.ts";
 import type { Parsers } from "../../jobs/parsers.ts";
-import type { FoundImage } from "./find-images.ts";
+import { type FoundImage, IMAGE_COLUMNS } from "./find-images.ts";
 import type { Descriptor } from "./manifest.ts";
 import { manifestParser } from "./manifest-parsers.ts";
 
@@ -17,7 +17,7 @@ const MAX_LAYERS = 10_000;
 export async function readImageLayers(db: ReadDb, repoUid: string, digest: string, parsers: Parsers): Promise<PlatformLayers[]> {
   const images = await db
     .selectFrom("image")
-    .select(["architecture", "os", "variant", "size", "manifest_digest", "config_digest"])
+    .select(IMAGE_COLUMNS)
     .where("repo_uid", "=", repoUid)
     .where("digest", "=", digest)
     .orderBy("os")
