@@ -1,3 +1,4 @@
+/** Stores with subscriptions and events, for tests of queues that send nothing. */
 import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
