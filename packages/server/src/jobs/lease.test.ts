@@ -1,35 +1,17 @@
 /** Leases on rows, on both stores. */
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { after, describe, test } from "node:test";
+import { test } from "node:test";
+import { describeOnStores } from "../../test/harness/describe-stores.ts";
 import { createManualClock, type ManualClock } from "../../test/harness/manual-clock.ts";
-import { createMigratedDatabase } from "../../test/harness/migrated-database.ts";
-import { openDatabase } from "../cli/open-installation.ts";
 import type { Store } from "../db/store.ts";
-import { createLog } from "../lib/log.ts";
 import { createLease, type Lease } from "./lease.ts";
-
-const log = createLog("silent");
-const folders: string[] = [];
-after(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true }))));
-
-async function openSqlite(): Promise<Store> {
-  const dataDir = await mkdtemp(join(tmpdir(), "holt-lease-"));
-  folders.push(dataDir);
-  return openDatabase({ url: "", dataDir, log });
-}
-
-describe("a lease on SQLite", () => suite(openSqlite));
-describe("a lease on PostgreSQL", () => suite(async () => openDatabase({ url: await createMigratedDatabase(), dataDir: "", log })));
 
 async function insertRows(store: Store, ...names: string[]): Promise<void> {
   const rows = names.map((name) => ({ name, value: "" }));
   await store.transaction((db) => db.insertInto("server_state").values(rows).execute());
 }
 
-function suite(open: () => Promise<Store>): void {
+describeOnStores("a lease", (open) => {
   const leaseOf = (store: Store, clock: ManualClock) => createLease({ store, clock, table: "server_state", key: "name", durationMs: 1000 });
   const claim = async (store: Store, lease: Lease, ...keys: string[]) =>
     [...(await store.transaction((db) => lease.claim(db, keys)))].sort();
@@ -94,4 +76,4 @@ function suite(open: () => Promise<Store>): void {
     await one.releaseLeftBehind(["b"]);
     assert.deepEqual(await claim(store, other, "a", "b"), isAlone ? ["b"] : []);
   });
-}
+});

@@ -1,9 +1,6 @@
 /** A page of the audit log reads a bounded part of the log, also while its index is made anew, and its pages together have every entry once. */
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { after, before, test } from "node:test";
 import { createPageTokens } from "../../src/api/resource/page-token.ts";
 import { contentOf } from "../../src/audit/audit-entry.ts";
 import type { AuditBlockTable } from "../../src/audit/tables.ts";
@@ -13,15 +10,12 @@ import { numberBytes } from "../../src/auditing/chain/block.ts";
 import { indexBlocks } from "../../src/auditing/chain/segment-index.ts";
 import { bucketsOf, SegmentBuilder } from "../../src/auditing/chain/segment-records.ts";
 import { requestTerm, targetTerm } from "../../src/auditing/chain/terms.ts";
-import { openDatabase } from "../../src/cli/open-installation.ts";
 import { createReadHandle } from "../../src/db/handle.ts";
 import { setState } from "../../src/db/server-state.ts";
 import type { ReadDb, Store } from "../../src/db/store.ts";
-import { createLog } from "../../src/lib/log.ts";
 import { newUid } from "../../src/lib/uid.ts";
-import { createMigratedDatabase } from "../harness/migrated-database.ts";
+import { describeOnStores } from "../harness/describe-stores.ts";
 
-const log = createLog("silent");
 /** Each has one entry. The first ones have a segment of the index each, and the last ones none. */
 const BLOCKS = 12_000;
 const SEGMENTS = 5000;
@@ -119,20 +113,7 @@ async function inChunks<T>(list: readonly T[], run: (some: T[]) => Promise<void>
   for (let start = 0; start < list.length; start += BLOCKS_PER_INSERT) await run(list.slice(start, start + BLOCKS_PER_INSERT));
 }
 
-describe("bounds of pages of the audit log in SQLite", () => {
-  let dataDir: string;
-  before(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), "holt-audit-bounds-"));
-  });
-  after(() => rm(dataDir, { recursive: true }));
-  suite(() => openDatabase({ url: "", dataDir, log }));
-});
-
-describe("bounds of pages of the audit log in PostgreSQL", () => {
-  suite(async () => openDatabase({ url: await createMigratedDatabase(), dataDir: "", log }));
-});
-
-function suite(open: () => Promise<Store>): void {
+describeOnStores("bounds of pages of the audit log", (open) => {
   let store: Store;
   let db: ReadDb;
   let statements = 0;
@@ -189,4 +170,4 @@ function suite(open: () => Promise<Store>): void {
       assert.deepEqual(numbers, expectedOf(false, isDescending));
       assert.ok(segments > 0);
     });
-}
+});

@@ -1,3 +1,4 @@
+/** Tests repos and their readmes, on both stores. */
 import assert from "node:assert/strict";
 import { beforeEach, describe, it } from "node:test";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";

@@ -1,12 +1,13 @@
 /** Reads due deliveries on both stores. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { append, describeQueues, ORG, subscribe } from "../../../test/harness/events/queue-store.ts";
+import { describeOnStores } from "../../../test/harness/describe-stores.ts";
+import { append, ORG, subscribe } from "../../../test/harness/events/queue-store.ts";
 import { createManualClock } from "../../../test/harness/manual-clock.ts";
 import { readDue, readEvent } from "./due-deliveries.ts";
 import { publish } from "./publish.ts";
 
-describeQueues("reading of due deliveries", (open) => {
+describeOnStores("reading of due deliveries", (open) => {
   test("long bodies are read one by one, short ones in a batch", async () => {
     await using store = await open();
     const clock = createManualClock();

@@ -1,7 +1,8 @@
 /** Prunes events and deliveries on both stores. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { append, deliveries, describeQueues, ORG, outbox, subscribe } from "../../../test/harness/events/queue-store.ts";
+import { describeOnStores } from "../../../test/harness/describe-stores.ts";
+import { append, deliveries, ORG, outbox, subscribe } from "../../../test/harness/events/queue-store.ts";
 import { createManualClock } from "../../../test/harness/manual-clock.ts";
 import { until } from "../../../test/harness/wait.ts";
 import { createLog } from "../../lib/log.ts";
@@ -10,7 +11,7 @@ import { publish } from "./publish.ts";
 
 const log = createLog("silent");
 
-describeQueues("pruning of events", (open) => {
+describeOnStores("pruning of events", (open) => {
   test("pruning deletes old events with their deliveries, and deliveries of deleted subscriptions", async () => {
     await using store = await open();
     const clock = createManualClock();

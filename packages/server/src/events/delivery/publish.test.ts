@@ -2,18 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sql } from "kysely";
-import {
-  append,
-  capacityOf,
-  deliveries,
-  describeQueues,
-  ORG,
-  OTHER,
-  outbox,
-  queue,
-  subscribe,
-  TEAM,
-} from "../../../test/harness/events/queue-store.ts";
+import { describeOnStores } from "../../../test/harness/describe-stores.ts";
+import { append, capacityOf, deliveries, ORG, OTHER, outbox, queue, subscribe, TEAM } from "../../../test/harness/events/queue-store.ts";
 import { createManualClock } from "../../../test/harness/manual-clock.ts";
 import { until } from "../../../test/harness/wait.ts";
 import { lockState } from "../../db/server-state.ts";
@@ -25,7 +15,7 @@ import { createQueues } from "./queues.ts";
 
 const log = createLog("silent");
 
-describeQueues("publishing of events", (open) => {
+describeOnStores("publishing of events", (open) => {
   test("an event gets the next position, and a delivery for each subscription of its group and of the groups above", async () => {
     await using store = await open();
     const clock = createManualClock();

@@ -1,7 +1,8 @@
 /** Claims queues on both stores. Nothing is sent. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { append, capacityOf, deliveries, describeQueues, ORG, subscribe } from "../../../test/harness/events/queue-store.ts";
+import { describeOnStores } from "../../../test/harness/describe-stores.ts";
+import { append, capacityOf, deliveries, ORG, subscribe } from "../../../test/harness/events/queue-store.ts";
 import { createManualClock } from "../../../test/harness/manual-clock.ts";
 import { createLog } from "../../lib/log.ts";
 import { createOutcomeLog } from "./outcome-log.ts";
@@ -11,7 +12,7 @@ import { HEALTHY } from "./retry.ts";
 
 const log = createLog("silent");
 
-describeQueues("claims of queues", (open) => {
+describeOnStores("claims of queues", (open) => {
   test("deliveries are due in the order of their events when the clock goes back a little", async () => {
     await using store = await open();
     const clock = createManualClock();

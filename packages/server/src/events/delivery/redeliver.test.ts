@@ -1,7 +1,8 @@
 /** Resumes queues on both stores. Nothing is sent. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { append, capacityOf, deliveries, describeQueues, ORG, outcome, subscribe } from "../../../test/harness/events/queue-store.ts";
+import { describeOnStores } from "../../../test/harness/describe-stores.ts";
+import { append, capacityOf, deliveries, ORG, outcome, subscribe } from "../../../test/harness/events/queue-store.ts";
 import { createManualClock } from "../../../test/harness/manual-clock.ts";
 import { createLog } from "../../lib/log.ts";
 import { createOutcomeLog } from "./outcome-log.ts";
@@ -12,7 +13,7 @@ import { HEALTHY } from "./retry.ts";
 
 const log = createLog("silent");
 
-describeQueues("resuming of queues", (open) => {
+describeOnStores("resuming of queues", (open) => {
   test("resuming a subscription resets the attempts of its deliveries, also of those that are due", async () => {
     await using store = await open();
     const clock = createManualClock();

@@ -1,16 +1,8 @@
 /** Releases queues on both stores. Nothing is sent. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  append,
-  capacityOf,
-  deliveries,
-  describeQueues,
-  ORG,
-  outcome,
-  queue,
-  subscribe,
-} from "../../../test/harness/events/queue-store.ts";
+import { describeOnStores } from "../../../test/harness/describe-stores.ts";
+import { append, capacityOf, deliveries, ORG, outcome, queue, subscribe } from "../../../test/harness/events/queue-store.ts";
 import { createManualClock } from "../../../test/harness/manual-clock.ts";
 import { createLog } from "../../lib/log.ts";
 import type { Outcome } from "./outcome.ts";
@@ -21,7 +13,7 @@ import { HEALTHY, type Health } from "./retry.ts";
 
 const log = createLog("silent");
 
-describeQueues("releases of queues", (open) => {
+describeOnStores("releases of queues", (open) => {
   test("a release sets when the queue is due: at once for due deliveries, not before a hold ends, never while paused", async () => {
     await using store = await open();
     const clock = createManualClock();

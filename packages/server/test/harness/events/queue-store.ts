@@ -1,35 +1,12 @@
 /** Stores with subscriptions and events, for tests of queues that send nothing. */
 import { randomUUID } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { after, describe } from "node:test";
-import { openDatabase } from "../../../src/cli/open-installation.ts";
 import type { Store } from "../../../src/db/store.ts";
 import type { Outcome } from "../../../src/events/delivery/outcome.ts";
 import { createSlots } from "../../../src/jobs/fair-share.ts";
-import { createLog } from "../../../src/lib/log.ts";
-import { createMigratedDatabase } from "../migrated-database.ts";
-
-const log = createLog("silent");
 
 export const ORG = "a".repeat(40);
 export const TEAM = `${ORG}/${"1".repeat(16)}`;
 export const OTHER = `${ORG}/${"2".repeat(16)}`;
-
-/** Describes the queue on both stores. @param suite defines the tests; `open` opens a store that is empty */
-export function describeQueues(title: string, suite: (open: () => Promise<Store>) => void): void {
-  describe(`${title} on SQLite`, () => {
-    const folders: string[] = [];
-    after(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true }))));
-    suite(async () => {
-      const dataDir = await mkdtemp(join(tmpdir(), "holt-queue-"));
-      folders.push(dataDir);
-      return openDatabase({ url: "", dataDir, log });
-    });
-  });
-  describe(`${title} on PostgreSQL`, () => suite(async () => openDatabase({ url: await createMigratedDatabase(), dataDir: "", log })));
-}
 
 export async function subscribe(store: Store, parent: string, uid: string): Promise<string> {
   const row = { name: "", create_time: "", update_time: "", body: "{}" };
