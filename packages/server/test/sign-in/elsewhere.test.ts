@@ -278,6 +278,12 @@ for (const store of storeNames) {
         assert.equal((await poll(device_code, { client_id: "another" })).json.error, "expired_token");
         assert.equal((await poll("x")).json.error, "expired_token");
         assert.equal((await post("/oauth/token", { grant_type: "authorization_code", code: "x" })).json.error, "unsupported_grant_type");
+        const complete = { grant_type: "urn:ietf:params:oauth:grant-type:device_code", device_code, client_id: "program" };
+        for (const missing of Object.keys(complete))
+          assert.deepEqual((await post("/oauth/token", { ...complete, [missing]: "" })).json, {
+            error: "invalid_request",
+            error_description: `${missing} is required`,
+          });
         const answer = await fetch(`${world.baseUrl}/oauth/token`, {
           method: "POST",
           body: "{}",

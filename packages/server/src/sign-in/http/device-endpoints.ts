@@ -13,6 +13,8 @@ export interface DeviceEndpointsOptions {
 }
 
 const DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
+/** RFC 8628 §3.4. Clients have no secret, so they name themselves. */
+const POLL_PARAMETERS = ["grant_type", "device_code", "client_id"];
 const INVALID_CLIENT_ID =
   "client_id must be up to 64 letters, digits, dots, hyphens or underscores, and must not be an audience of this server";
 const DESCRIPTIONS: Readonly<Record<string, string>> = {
@@ -42,9 +44,12 @@ export function createDeviceEndpoints({ deviceGrant, log, baseUrl }: DeviceEndpo
       response,
       state: { form },
     } = exchange;
-    if (form.get("grant_type") !== DEVICE_GRANT)
+    const [grantType = "", deviceCode = "", clientId = ""] = POLL_PARAMETERS.map((name) => form.get(name) ?? "");
+    if (grantType !== "" && grantType !== DEVICE_GRANT)
       return sendOAuthError(response, 400, "unsupported_grant_type", `grant_type must be ${DEVICE_GRANT}`);
-    const tokens = await deviceGrant.poll(form.get("device_code") ?? "", form.get("client_id") ?? "", clientOf(exchange));
+    const missing = POLL_PARAMETERS.find((name) => !form.get(name));
+    if (missing !== undefined) return sendOAuthError(response, 400, "invalid_request", `${missing} is required`);
+    const tokens = await deviceGrant.poll(deviceCode, clientId, clientOf(exchange));
     if (typeof tokens === "string") return sendOAuthError(response, 400, tokens, DESCRIPTIONS[tokens] ?? "");
     sendJson(response, 200, {
       access_token: tokens.accessToken,
