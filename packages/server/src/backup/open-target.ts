@@ -1,7 +1,7 @@
 /** Opens the target of backups that an operator names. */
 import { resolve } from "node:path";
 import type { BlobSettings } from "../blobs/blob-settings.ts";
-import { parseS3Target } from "../blobs/s3/s3-location.ts";
+import { parseS3Target, type S3Location } from "../blobs/s3/s3-location.ts";
 import { openFolderTarget } from "./folder-target.ts";
 import type { BackupTarget, TargetUse } from "./target.ts";
 
@@ -13,14 +13,25 @@ type S3Settings = Pick<BlobSettings, "s3Endpoint" | "s3Region" | "s3PathStyle">;
  * @throws Error for the operator, also for a missing folder to read from
  */
 export async function openTarget(name: string, settings: S3Settings, use: TargetUse): Promise<BackupTarget> {
-  const scheme = /^([a-z][a-z0-9+.-]*):\/\//.exec(name)?.[1];
-  if (scheme === undefined) return openFolderTarget(resolve(name), use);
-  const { s3Endpoint: endpoint, s3Region: region, s3PathStyle: pathStyle } = settings;
-  const location = parseS3Target(name, { endpoint, region, pathStyle });
-  if (location === undefined)
-    throw new Error(
-      `"${name}" is neither a folder nor s3://bucket/prefix, with ?endpoint=URL&region=NAME&path-style=on after it where needed`,
-    );
+  const location = locate(name, settings);
+  if (location === undefined) return openFolderTarget(resolve(name), use);
   const { openS3Target } = await import("./s3-target.ts");
   return openS3Target(location);
+}
+
+/** Refuses the name of a target before other things are opened. @throws Error for the operator */
+export function assertTarget(name: string, settings: S3Settings): void {
+  locate(name, settings);
+}
+
+/** @returns undefined for a folder. @throws Error for the operator */
+function locate(name: string, settings: S3Settings): S3Location | undefined {
+  const scheme = /^([a-z][a-z0-9+.-]*):\/\//.exec(name)?.[1];
+  if (scheme === undefined) return undefined;
+  const { s3Endpoint: endpoint, s3Region: region, s3PathStyle: pathStyle } = settings;
+  const location = parseS3Target(name, { endpoint, region, pathStyle });
+  if (location !== undefined) return location;
+  throw new Error(
+    `"${name}" is neither a folder nor s3://bucket/prefix, with ?endpoint=URL&region=NAME&path-style=on after it where needed`,
+  );
 }
