@@ -104,12 +104,13 @@ async function provision(world: World): Promise<void> {
   await directory.group("engineers", [String(user.id)]);
 }
 
-/** Rows of the tables that calls fill only for a moment or in special conditions. Servers leave them alone for an hour. */
+/** Rows of the tables that calls fill only for a moment or in special conditions. Servers leave them alone for the time of an export. */
 export async function insertOtherRows(world: World): Promise<void> {
   const org = world.orgUid;
   const below = { lower: `${org}/`, upper: `${org}0` };
-  const [create_time, later] = [world.clock.now().toISOString(), new Date(world.clock.now().getTime() + 3_600_000).toISOString()];
-  const lease = { lease_holder: "test", lease_time: later };
+  const create_time = world.clock.now().toISOString();
+  // Longer than an export takes, and no longer than a server could set it, which would free the rows.
+  const lease = { lease_holder: "test", lease_time: new Date(world.clock.now().getTime() + 110_000).toISOString() };
   await world.store.transaction(async (db) => {
     const tag = await db
       .selectFrom("tag")
