@@ -1,4 +1,4 @@
-/** What all screens of the console share: titles, marks of the current screen, the focus, and refused or failing requests. */
+/** Tests the parts that all screens of the console share: titles, marks of the current screen, the focus, and refused or failing requests. */
 import assert from "node:assert/strict";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";

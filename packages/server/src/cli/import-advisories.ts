@@ -7,7 +7,7 @@ import type { ImportOptions, ImportResult } from "../advisories/import/import-op
 import { createRecordReader } from "../advisories/import/record-reader.ts";
 import type { Config } from "../config.ts";
 import { readState } from "../db/server-state.ts";
-import { fileProblemOf } from "../lib/file-problem.ts";
+import { cannotRead } from "../lib/file-problem.ts";
 import { findGroup, interruption } from "./import-group.ts";
 import { createImportReport } from "./import-report.ts";
 import { type Installation, openInstallation } from "./open-installation.ts";
@@ -71,7 +71,7 @@ async function runCommand(kind: Kind, args: readonly string[], loadConfig: () =>
 /** @throws Error for the operator before anything is imported */
 async function assertReadable(path: string): Promise<void> {
   await access(path, constants.R_OK).catch((error: unknown) => {
-    throw new Error(`cannot read ${path}: ${fileProblemOf(error)}`, { cause: error });
+    throw cannotRead(path, error);
   });
 }
 

@@ -10,6 +10,11 @@ const PROBLEMS: ReadonlyMap<string, string> = new Map([
   ["ENAMETOOLONG", "the path is too long"],
 ]);
 
+/** The error for an operator who named a file or folder that cannot be read. */
+export function cannotRead(path: string, error: unknown): Error {
+  return new Error(`cannot read ${path}: ${fileProblemOf(error)}`, { cause: error });
+}
+
 /** Without the path, which the caller reports anyway. */
 export function fileProblemOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;

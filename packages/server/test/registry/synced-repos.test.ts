@@ -148,7 +148,7 @@ describeWithWorld("synced repos", (world) => {
     assert.equal(ended.status, 200, ended.text);
     assert.equal(await readme(next), "");
 
-    // Somebody who may list the source can go on.
+    // A person who may list the source can edit the copy again.
     await world.bind(user.uid, lister, world.orgUid);
     assert.deepEqual((await edit({ uid: copy.uid, description: "again" }, user.token)).bundles, ["fips"]);
     assert.equal(await readme(copy), "# Secret");

@@ -99,7 +99,7 @@ async function findAll(
   return new Map([...unscored].map(([id, all]) => [id, all.map((one) => withScores(one, cvssOf))]));
 }
 
-/** What advisories say about each package, by the key under which they name it. */
+/** The claims of advisories about each package, by the key under which they name it. */
 async function collectAll(
   packages: readonly MatchedPackage[],
   roots: Roots,

@@ -6,7 +6,7 @@ import { archiveFormatOf, FORMAT_BYTES } from "../../archives/archive-format.ts"
 import { decompress } from "../../archives/decompress.ts";
 import { ArchiveMeter } from "../../archives/limits.ts";
 import { fileBytes } from "../../archives/random-access-bytes.ts";
-import { fileProblemOf } from "../../lib/file-problem.ts";
+import { cannotRead } from "../../lib/file-problem.ts";
 import { type FileContext, IMPORT_LIMITS, type ImportFile, SMALL_FILE } from "./import-file.ts";
 import { filesInTar } from "./tar.ts";
 import { filesInZip } from "./zip.ts";
@@ -39,7 +39,7 @@ async function statsOf(path: string): Promise<Stats> {
   try {
     return await stat(path);
   } catch (error) {
-    throw new Error(`cannot read ${path}: ${fileProblemOf(error)}`, { cause: error });
+    throw cannotRead(path, error);
   }
 }
 

@@ -7,7 +7,7 @@ import { createLocalAccounts, type LocalAccounts } from "./local-accounts.ts";
 import { createPasswordHashes } from "./password-hash.ts";
 import { createWebauthn } from "./webauthn.ts";
 
-/** Nobody mistypes a password more often; with a second factor, that many guesses find nothing. */
+/** More mistakes than people make, and too few guesses to find a password and a second factor. */
 const ACCOUNT_GUESSES: GuessPolicy = {
   windowMs: 15 * 60_000,
   maxWrongPerUserName: 10,

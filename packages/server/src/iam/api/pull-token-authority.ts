@@ -75,7 +75,7 @@ export async function visibleTokens(call: Call): Promise<VisibleTokens> {
   return { access: everywhere, conditions: [{ seek, test }] };
 }
 
-/** What a new or changed pull token gets from its caller. */
+/** The rights and the creator that a new or changed pull token gets from its caller. */
 export interface PullTokenGrant {
   readonly capabilities: bigint;
   readonly creator: Creator;

@@ -1,4 +1,4 @@
-/** What an ecosystem knows about its versions: how to read one, and how to compare two that were read. */
+/** The order of an ecosystem's versions. A version is read once and then compared with others. */
 
 export interface VersionOrder<Version> {
   /** Undefined for an invalid version. */

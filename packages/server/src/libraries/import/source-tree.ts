@@ -4,7 +4,7 @@ import { type FileHandle, lstat, open, opendir, realpath, stat } from "node:fs/p
 import { join, sep } from "node:path";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
-import { fileProblemOf } from "../../lib/file-problem.ts";
+import { cannotRead, fileProblemOf } from "../../lib/file-problem.ts";
 
 /** A file of the tree cannot be read. The message is for operators. */
 export class UnreadableFile extends Error {
@@ -37,7 +37,7 @@ export async function openTree(folder: string): Promise<SourceTree> {
     if (!(await stat(root)).isDirectory()) throw new Error("not a folder");
     return new Tree(root);
   } catch (error) {
-    throw new Error(`cannot read ${folder}: ${fileProblemOf(error)}`, { cause: error });
+    throw cannotRead(folder, error);
   }
 }
 
