@@ -4,6 +4,7 @@ import { type App, createApp } from "./app.ts";
 import type { Config } from "./config.ts";
 import { createLog, type Log } from "./lib/log.ts";
 import { noMeter } from "./lib/meter.ts";
+import { keepTickShape } from "./lib/tick-shape.ts";
 import type { Metrics } from "./metrics/prometheus.ts";
 import { joinSupervisor, type Supervised } from "./supervisor/supervised.ts";
 import { type StartedTracing, startTracing } from "./tracing/start-tracing.ts";
@@ -18,6 +19,7 @@ const RELEASE_AFTER_MS = 500;
 
 /** Resolves when the server is ready; the process then lives until SIGTERM or SIGINT, or until its supervisor stops it. */
 export async function serve(config: Config): Promise<void> {
+  keepTickShape();
   const tracing = await startTracing(config.tracesEndpoint);
   const { tracer } = tracing;
   const supervised = await joinSupervisor();

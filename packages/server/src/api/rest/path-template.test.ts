@@ -8,6 +8,7 @@ describe("a path template", () => {
   it("a path template parses into literals, variables and a verb", () => {
     assert.deepEqual(parsePathTemplate("/iam/v2/groups/{group.uid=**}:requestAccess"), {
       segments: [literal("iam"), literal("v2"), literal("groups"), { kind: "many" }],
+      many: 3,
       verb: "requestAccess",
       variables: [{ field: ["group", "uid"], start: 3, end: 4 }],
     });
@@ -16,6 +17,7 @@ describe("a path template", () => {
   it("a path template treats a variable without a pattern as one segment, and allows literals after **", () => {
     assert.deepEqual(parsePathTemplate("/r/{uid=**}/digests/{digest}/size"), {
       segments: [literal("r"), { kind: "many" }, literal("digests"), { kind: "one" }, literal("size")],
+      many: 1,
       verb: undefined,
       variables: [
         { field: ["uid"], start: 1, end: 2 },

@@ -23,6 +23,8 @@ export interface PathVariable {
 
 export interface PathTemplate {
   readonly segments: readonly Segment[];
+  /** Index of the segment `**`; -1 if there is none. */
+  readonly many: number;
   /** The part after the last colon, as in `/groups:lookupGroup`. */
   readonly verb: string | undefined;
   readonly variables: readonly PathVariable[];
@@ -52,7 +54,8 @@ class Parser {
     const verb = this.#accept(":") ? this.#match(LITERAL, "a verb") : undefined;
     if (this.#at < this.#text.length) this.#fail("the end");
     if (this.#segments.filter((segment) => segment.kind === "many").length > 1) this.#fail("at most one **");
-    return { segments: this.#segments, verb, variables: this.#variables };
+    const many = this.#segments.findIndex((segment) => segment.kind === "many");
+    return { segments: this.#segments, many, verb, variables: this.#variables };
   }
 
   #segmentList(mayHaveVariables: boolean): void {

@@ -100,9 +100,15 @@ function withoutSlash(path: string): string {
   return path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
 }
 
-/** The decoded segments. */
+/** The decoded segments. `String.split` takes twice the time, because V8 looks for the result of an equal path first. */
 function split(path: string): string[] {
-  const segments = path.slice(1).split("/");
+  const segments: string[] = [];
+  let start = 1;
+  for (let end = path.indexOf("/", start); end >= 0; end = path.indexOf("/", start)) {
+    segments.push(path.slice(start, end));
+    start = end + 1;
+  }
+  segments.push(path.slice(start));
   return path.includes("%") ? segments.map(decode) : segments;
 }
 
@@ -115,9 +121,8 @@ function decode(segment: string): string {
 }
 
 function capture(template: PathTemplate, segments: readonly string[]): string[] {
-  const { variables } = template;
+  const { variables, many } = template;
   if (variables.length === 0) return [];
-  const many = template.segments.findIndex((segment) => segment.kind === "many");
   // Segments behind `**` are later in the path by the number of segments that `**` matched beyond one.
   const extra = segments.length - template.segments.length;
   const shift = (index: number): number => (many >= 0 && index > many ? index + extra : index);

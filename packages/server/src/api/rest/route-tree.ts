@@ -25,8 +25,7 @@ export function newNode<R>(): Node<R> {
 }
 
 /** The node at which a template ends; creates missing nodes on the way. */
-export function grow<R>(root: Node<R>, { segments }: PathTemplate): Node<R> {
-  const many = segments.findIndex((segment) => segment.kind === "many");
+export function grow<R>(root: Node<R>, { segments, many }: PathTemplate): Node<R> {
   let node = root;
   for (const segment of many < 0 ? segments : segments.slice(0, many)) node = childOf(node, segment);
   if (many < 0) return node;
