@@ -56,6 +56,7 @@ export const folders = [
     kind: "composition",
     holds: "several server processes on one port: starting, restarting, stopping; their logs and metrics",
   },
+  { folder: "settings", rung: 12, kind: "composition", holds: "every setting, by subject: name, default, documentation, parser" },
   { folder: "cli", rung: 12, kind: "composition", holds: "the commands of holtd other than serve" },
   {
     folder: "",
@@ -89,7 +90,7 @@ export const ownedPackages = [
     folders: ["http", "api/grpc"],
     except: [
       "config.ts",
-      "setting-addresses.ts",
+      "settings/addresses.ts",
       "outbound/address.ts",
       "outbound/connector.ts",
       "outbound/syslog.ts",

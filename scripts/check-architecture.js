@@ -25,7 +25,8 @@ for (const file of sources(src)) {
     problems.push(`${file}: scripts/architecture.js does not list its folder`);
     continue;
   }
-  if (/\bprocess\.env\b/.test(text) && file !== "config.ts") problems.push(`${file}: reads process.env; settings belong in config.ts`);
+  if (/\bprocess\.env\b/.test(text) && file !== "config.ts")
+    problems.push(`${file}: reads process.env; declare a setting in settings/ and read it from the Config`);
   for (const { names, importers, why } of ownedNames) {
     const found = names.filter((name) => new RegExp(`\\bimport\\s*\\{[^}]*\\b${name}\\b`).test(text));
     if (found.length > 0 && !importers.includes(file)) problems.push(`${file}: imports ${found.join(", ")}: ${why}`);

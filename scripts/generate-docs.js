@@ -1,4 +1,4 @@
-// Writes the generated documentation: docs/configuration.md from the settings in packages/server/src/config.ts, and the webhook receiver in
+// Writes the generated documentation: docs/configuration.md from the settings in packages/server/src/settings/, and the webhook receiver in
 // docs/events.md from examples/. With --check it writes nothing and fails when a document is out of date.
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -21,7 +21,7 @@ function wrap(text) {
 
 const configuration = `# Configuration
 
-<!-- Generated from packages/server/src/config.ts by \`npm run generate\`. -->
+<!-- Generated from packages/server/src/settings/ by \`npm run generate\`. -->
 
 Settings are environment variables, or lines of a YAML file that \`HOLT_CONFIG\` names. Both use the same names, and a
 variable of the environment wins over the file:

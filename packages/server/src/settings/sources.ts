@@ -1,6 +1,6 @@
 /** Gathers the values of settings from the environment, from the file of HOLT_CONFIG, and from the files of secrets. */
 import { readFileSync } from "node:fs";
-import { didYouMean } from "./lib/nearest.ts";
+import { didYouMean } from "../lib/nearest.ts";
 
 /** The variable that names the file of settings. Not a setting itself, so a file cannot name another one. */
 export const CONFIG_FILE = "HOLT_CONFIG";
@@ -87,7 +87,7 @@ async function readConfigFile(path: string, names: SettingNames, problems: strin
 
 async function parseConfigFile(text: string): Promise<Readonly<Record<string, unknown>>> {
   // Loaded for the file alone, so that other starts do not pay for it.
-  const { parseYaml } = await import("./lib/yaml.ts");
+  const { parseYaml } = await import("../lib/yaml.ts");
   const [document = { value: null }, ...more] = parseYaml(text, { uniqueKeys: true });
   if ("reason" in document) throw new Error(document.line === 0 ? document.reason : `line ${document.line}: ${document.reason}`);
   if (more.length > 0) throw new Error("it has more than one YAML document");

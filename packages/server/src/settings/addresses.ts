@@ -1,9 +1,9 @@
 /** Parsers of settings that are addresses: URLs, hosts, networks, mail addresses. Each parser throws an Error whose message continues "must be …". */
 import { isIP } from "node:net";
-import { splitPostgresUrl } from "./db/postgres-url.ts";
-import { isIssuerUrl } from "./iam/tokens/issuer-url.ts";
-import { normalizeIssuer } from "./iam/tokens/jwt.ts";
-import { isMailAddress } from "./lib/mail-address.ts";
+import { splitPostgresUrl } from "../db/postgres-url.ts";
+import { isIssuerUrl } from "../iam/tokens/issuer-url.ts";
+import { normalizeIssuer } from "../iam/tokens/jwt.ts";
+import { isMailAddress } from "../lib/mail-address.ts";
 
 export interface ListenAddress {
   readonly host: string;

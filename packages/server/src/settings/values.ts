@@ -70,6 +70,10 @@ export function nonEmpty(text: string): string {
   return text;
 }
 
+export function parseSwitch(text: string): boolean {
+  return matching(/^(on|off)$/, text, "on or off") === "on";
+}
+
 export function matching(pattern: RegExp, text: string, what: string): string {
   if (!pattern.test(text)) throw new Error(what);
   return text;
