@@ -8,3 +8,12 @@ export function assertNoNul(parameters: readonly unknown[]): void {
     if (Array.isArray(value)) assertNoNul(value);
   }
 }
+
+/** A list that is one parameter, as JSON. Its texts follow the same rule as parameters. @throws INVALID_ARGUMENT */
+export function jsonWithoutNul(list: readonly unknown[]): string {
+  const json = JSON.stringify(list);
+  // The escape may also follow an escaped backslash, so the texts decide.
+  if (json.includes("\\u0000"))
+    for (const element of list) assertNoNul(typeof element === "object" ? Object.values(element ?? {}) : [element]);
+  return json;
+}

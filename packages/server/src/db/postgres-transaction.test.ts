@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CompiledQuery } from "kysely";
 import type { ClientBase } from "pg";
-import { postgresDialect } from "./dialect.ts";
 import { createReadHandle } from "./handle.ts";
+import { postgresDialect } from "./postgres-dialect.ts";
 import { createPostgresTransaction } from "./postgres-transaction.ts";
 
 /** A transaction whose statements all succeed. Each write has the statements that left in it. */

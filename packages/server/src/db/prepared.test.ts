@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type CompiledQuery, sql } from "kysely";
-import { postgresDialect, sqliteDialect } from "./dialect.ts";
 import { createReadHandle } from "./handle.ts";
+import { postgresDialect } from "./postgres-dialect.ts";
 import { prepare, prepareEach } from "./prepared.ts";
+import { sqliteDialect } from "./sqlite-dialect.ts";
 import type { ReadDb } from "./store.ts";
 
 /** A handle that records the statements. */

@@ -4,10 +4,10 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { unavailable } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
-import { sqliteDialect } from "./dialect.ts";
 import type { Observation } from "./observation.ts";
 import { setState } from "./server-state.ts";
 import { isBusy, type SqliteConnection } from "./sqlite-connection.ts";
+import { sqliteDialect } from "./sqlite-dialect.ts";
 import type { WriteDb } from "./store.ts";
 import { type Attempt, appendAtOnce, createAttempt } from "./transaction.ts";
 import { WRITE_PROBE, WriteHealth } from "./write-health.ts";

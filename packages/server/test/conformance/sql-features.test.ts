@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { postgresDialect } from "../../src/db/dialect.ts";
+import { postgresDialect } from "../../src/db/postgres-dialect.ts";
 import { migrations } from "../../src/domains.ts";
 import { assertPortable, featuresOf, NEEDED, recordStatements } from "../harness/sql-features.ts";
 import { until } from "../harness/wait.ts";

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { postgresDialect, sqliteDialect } from "../../db/dialect.ts";
+import { postgresDialect } from "../../db/postgres-dialect.ts";
+import { sqliteDialect } from "../../db/sqlite-dialect.ts";
 import { readAhead } from "./read-ahead.ts";
 
 const [sqlite, postgres] = [{ dialect: sqliteDialect }, { dialect: postgresDialect }];
