@@ -7,10 +7,11 @@
  */
 import type { CompiledQuery } from "kysely";
 import type { ClientBase } from "pg";
+import { createAppendedStatements } from "./appended-statements.ts";
 import type { Execute } from "./handle.ts";
 import { inOneWrite } from "./postgres-connection.ts";
 import { executePlainOn } from "./postgres-statements.ts";
-import type { ErrorFor, Statements } from "./transaction.ts";
+import type { Statements } from "./transaction.ts";
 
 export interface PostgresTransaction extends Statements {
   /** Sends what was appended, and commits. Does nothing for a transaction without statements. */
@@ -33,91 +34,76 @@ export interface PostgresTransactionParts {
   watch<T>(statements: () => Promise<T>): Promise<T>;
 }
 
-interface Appended {
-  readonly query: CompiledQuery;
-  readonly errorFor: ErrorFor;
-}
-
-/** Statements that wait. */
-const MAX_APPENDED = 64;
-
 export function createPostgresTransaction({ client, begin, execute, watch }: PostgresTransactionParts): PostgresTransaction {
-  let appended: Appended[] = [];
-  let beginning: Promise<void> | undefined;
-  let isOpen = false;
+  const opening = createOpening(begin);
+  const appended = createAppendedStatements(client, execute);
   let isCommitSent = false;
-  let failure: PostgresTransaction["failure"];
-
-  function start(): Promise<void> {
-    return begin().then(
-      () => {
-        isOpen = true;
-      },
-      (error: unknown) => {
-        failure = { error };
-        throw error;
-      },
-    );
-  }
 
   /** Sends a read before the transaction is known to have begun. */
   async function executeEarly(query: CompiledQuery): ReturnType<Execute> {
-    const [begun, result] = inOneWrite(client, () => {
-      beginning ??= start();
-      return [beginning, execute(query)];
-    });
+    const [begun, result] = inOneWrite(client, () => [opening.run(), execute(query)]);
     // The error of `begin` comes first.
     result.catch(() => {});
     await begun;
     return result;
   }
 
-  async function open(): Promise<void> {
-    beginning ??= start();
-    await beginning;
-  }
-
-  /** The first error is the cause of the others. */
-  async function withAppended<T>(last: () => Promise<T>): Promise<T> {
-    if (appended.length === 0) return last();
-    const waiting = appended;
-    appended = [];
-    const [earlier, result] = inOneWrite(client, () => [waiting.map(({ query }) => execute(query)), last()]);
-    const [outcomes] = await Promise.all([Promise.allSettled(earlier), result.catch(() => {})]);
-    const failed = outcomes.findIndex(({ status }) => status === "rejected");
-    if (failed < 0) return result;
-    throw waiting[failed]!.errorFor((outcomes[failed] as PromiseRejectedResult).reason);
+  /** Sends what was appended and the last statement, after `begin`. */
+  async function send<T>(last: () => Promise<T>): Promise<T> {
+    if (!opening.isOpen) await opening.run();
+    return appended.sendWith(last);
   }
 
   return {
     execute: (query) =>
-      watch(async () => {
-        if (!isOpen && appended.length === 0 && readsOnly(query)) return executeEarly(query);
-        if (!isOpen) await open();
-        return withAppended(() => execute(query));
-      }),
+      watch(() => (!opening.isOpen && appended.isEmpty && readsOnly(query) ? executeEarly(query) : send(() => execute(query)))),
     async append(query, errorFor) {
-      assertPlain(query.parameters);
-      appended.push({ query, errorFor });
-      if (appended.length < MAX_APPENDED) return;
-      await watch(async () => {
-        if (!isOpen) await open();
-        await withAppended(async () => {});
-      });
+      appended.add(query, errorFor);
+      if (appended.isFull) await watch(() => send(async () => {}));
     },
     async commit() {
-      if (beginning === undefined && appended.length === 0) return;
+      if (!opening.isSent && appended.isEmpty) return;
       await watch(async () => {
-        if (!isOpen) await open();
+        if (!opening.isOpen) await opening.run();
         isCommitSent = true;
-        await withAppended(() => executePlainOn(client, "commit"));
+        await appended.sendWith(() => executePlainOn(client, "commit"));
       });
     },
     get isBegun() {
-      return beginning !== undefined;
+      return opening.isSent;
     },
     get isCommitSent() {
       return isCommitSent;
+    },
+    get failure() {
+      return opening.failure;
+    },
+  };
+}
+
+/** Sends `begin` once, when the first statement needs it. */
+function createOpening(begin: () => Promise<void>) {
+  let sent: Promise<void> | undefined;
+  let isOpen = false;
+  let failure: PostgresTransaction["failure"];
+
+  async function send(): Promise<void> {
+    try {
+      await begin();
+      isOpen = true;
+    } catch (error) {
+      failure = { error };
+      throw error;
+    }
+  }
+
+  return {
+    run: () => (sent ??= send()),
+    get isSent() {
+      return sent !== undefined;
+    },
+    get isOpen() {
+      return isOpen;
     },
     get failure() {
       return failure;
@@ -129,14 +115,3 @@ export function createPostgresTransaction({ client, begin, execute, watch }: Pos
 function readsOnly({ query }: CompiledQuery): boolean {
   return query.kind === "SelectQueryNode" && query.with === undefined;
 }
-
-/** A value that the driver cannot write would keep its statement from the database, but not the commit behind it. */
-function assertPlain(parameters: readonly unknown[]): void {
-  for (const value of parameters) {
-    const isPlain = value === null || PLAIN.has(typeof value) || value instanceof Uint8Array;
-    if (Array.isArray(value)) assertPlain(value);
-    else if (!isPlain) throw new Error(`a statement cannot be appended with a value of type ${typeof value}`);
-  }
-}
-
-const PLAIN: ReadonlySet<string> = new Set(["string", "number", "bigint", "boolean"]);
