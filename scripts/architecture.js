@@ -128,7 +128,7 @@ export const ownedPackages = [
   { packages: /^packageurl-js$/, folders: ["lib"], except: [], why: "only lib/package-url.ts knows the library" },
   { packages: /^@sigstore\//, folders: ["lib"], except: [], why: "only lib/sigstore knows the library" },
   { packages: /^yaml$/, folders: ["lib"], except: [], why: "only lib/yaml.ts knows the library" },
-  { packages: /^@aws-sdk\//, folders: ["blobs"], except: [], why: "only blobs/s3/s3-bucket.ts knows the SDK" },
+  { packages: /^@aws-sdk\//, folders: ["blobs"], except: [], why: "only blobs/s3/ knows the SDK" },
   { packages: /^(yauzl|tar-stream)$/, folders: ["archives"], except: [], why: "only archives/ reads archives" },
 ];
 

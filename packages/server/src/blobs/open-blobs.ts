@@ -57,7 +57,7 @@ async function findPlace(place: BlobPlaceSetting, { settings, store, log }: Open
   const { dataDir, s3Endpoint: endpoint, s3Region: region, s3PathStyle: pathStyle, blobsRedirect } = settings;
   if (place === "folder") return { home: folderHome(dataDir), open: () => createFilesystemBlobs({ dataDir, log }) };
   // Loading the client of S3 takes longer than the rest of a start.
-  const { createS3Blobs, bucketHome } = await import("./s3/s3-blobs.ts");
+  const [{ createS3Blobs }, { bucketHome }] = await Promise.all([import("./s3/s3-blobs.ts"), import("./s3/bucket-home.ts")]);
   const location = { ...place, endpoint, region, pathStyle };
   const blobs = createS3Blobs({ location, store, log, redirects: blobsRedirect.isOn, publicEndpoint: blobsRedirect.endpoint });
   return { home: bucketHome(blobs.bucket), open: () => blobs };

@@ -10,12 +10,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
-import { text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import type { Store } from "../../db/store.ts";
 import type { Log } from "../../lib/log.ts";
-import type { BlobHome } from "../blob-home.ts";
-import { DIGEST_ALGORITHMS, type Digest, parseDigest } from "../digest.ts";
+import { DIGEST_ALGORITHMS, parseDigest } from "../digest.ts";
 import { ReaderLeft } from "../send-file.ts";
 import { sendStream } from "../send-stream.ts";
 import type { StagedFiles } from "../staged-files.ts";
@@ -32,11 +30,13 @@ import {
 import { assertUploadName, BusyUploads, isUploadName, UploadHashes } from "../uploads.ts";
 import { readObject } from "./read-object.ts";
 import { S3Append, type UploadPlace } from "./s3-append.ts";
-import { S3Bucket, type S3BucketOptions } from "./s3-bucket.ts";
+import { S3Bucket } from "./s3-bucket.ts";
 import { blobKey, commitHeld, commitSmall, discard } from "./s3-commit.ts";
-import { NoSuchObject, ObjectDiffers } from "./s3-errors.ts";
+import { NoSuchObject } from "./s3-errors.ts";
+import type { S3BucketOptions } from "./s3-requests.ts";
 import { createS3StagedFiles } from "./s3-staged-files.ts";
-import { findStaleUploads, findUpload, holdForCommit, letGo } from "./upload-rows.ts";
+import { abortCopies, copiedDigest, staleUploads } from "./stale-uploads.ts";
+import { findUpload, holdForCommit, letGo } from "./upload-rows.ts";
 
 export interface S3BlobsOptions extends S3BucketOptions {
   readonly store: Store;
@@ -48,8 +48,6 @@ export function createS3Blobs(options: S3BlobsOptions): S3Blobs {
   return new S3Blobs(options);
 }
 
-/** A copy within the bucket takes far less. */
-const MAX_COPY_MS = 3_600_000;
 /** A client begins its download at once, but may wait for others first. */
 const URL_SECONDS = 15 * 60;
 
@@ -132,7 +130,7 @@ export class S3Blobs implements BlobStore {
 
   async abort(upload: string): Promise<void> {
     const copied = copiedDigest(upload);
-    if (copied !== undefined) return await this.bucket.abortAll(blobKey(copied), { before: new Date(Date.now() - MAX_COPY_MS) });
+    if (copied !== undefined) return await abortCopies(this.bucket, copied);
     if (!isUploadName(upload)) return;
     const whole = this.#whole.get(upload);
     const isKnown = this.#committed.has(upload);
@@ -143,20 +141,8 @@ export class S3Blobs implements BlobStore {
     await discard(this.#place, upload, isKnown);
   }
 
-  async *staleUploads(before: Date): AsyncIterable<string> {
-    const stale = new Set(await findStaleUploads(this.#place.store.reader, before));
-    for (const upload of stale) if (!this.#busy.has(upload)) yield upload;
-    // A crashed server may have left the copy of a large blob unfinished.
-    for (const { key, time } of await this.bucket.listMultiparts("blobs/")) if (time < before) yield `copy-${key.slice("blobs/".length)}`;
-    // A frozen server may have stored an object after its upload was deleted.
-    for await (const objects of this.bucket.list("uploads/")) {
-      for (const { key, time } of objects) {
-        const upload = key.split("/")[1] ?? "";
-        if (time >= before || stale.has(upload) || this.#busy.has(upload) || !isUploadName(upload)) continue;
-        stale.add(upload);
-        if ((await findUpload(this.#place.store.reader, upload)) === undefined) yield upload;
-      }
-    }
+  staleUploads(before: Date): AsyncIterable<string> {
+    return staleUploads(this.#place, before, (upload) => this.#busy.has(upload));
   }
 
   async stat(digest: string): Promise<BlobFacts | undefined> {
@@ -237,43 +223,4 @@ export class S3Blobs implements BlobStore {
   async [Symbol.asyncDispose](): Promise<void> {
     this.bucket[Symbol.dispose]();
   }
-}
-
-/** The digest in the name that `staleUploads` gives to an unfinished copy. */
-function copiedDigest(upload: string): Digest | undefined {
-  return upload.startsWith("copy-") ? parseDigest(upload.slice("copy-".length).replace("/", ":")) : undefined;
-}
-
-const ID_KEY = "blobs/id";
-
-/** The place of the blobs of one database in a bucket. */
-export function bucketHome(bucket: S3Bucket): BlobHome {
-  const readId = async (): Promise<string | undefined> => {
-    try {
-      return (await text((await bucket.get(ID_KEY)).body)).trim();
-    } catch (error) {
-      if (error instanceof NoSuchObject) return undefined;
-      throw unusable(bucket, error);
-    }
-  };
-  return {
-    name: bucket.name,
-    readId,
-    async hasBlobs() {
-      for (const algorithm of DIGEST_ALGORITHMS)
-        for await (const objects of bucket.list(`blobs/${algorithm}/`)) if (objects.length > 0) return true;
-      return false;
-    },
-    async ensureId(id) {
-      await bucket.create(ID_KEY, `${id}\n`).catch((error: unknown) => {
-        if (!(error instanceof ObjectDiffers)) throw unusable(bucket, error);
-      });
-      return (await readId()) ?? id;
-    },
-  };
-}
-
-function unusable({ name }: S3Bucket, error: unknown): Error {
-  const { message } = (error as Error).cause instanceof Error ? ((error as Error).cause as Error) : (error as Error);
-  return new Error(`cannot use ${name} for images: ${message}`, { cause: error });
 }
