@@ -1,5 +1,6 @@
 /** Signs people in with local accounts, creates these accounts, and recovers them. Browsers reach it through sign-in/accounts/. */
 import type { WriteDb } from "../../db/store.ts";
+import { failedPrecondition } from "../../lib/errors.ts";
 import type { LocalAccountTable } from "../tables.ts";
 import { appendAccountEvent } from "./account-events.ts";
 import { type AccountDraft, insertAccount } from "./account-record.ts";
@@ -41,6 +42,12 @@ export interface LocalAccounts {
    * @throws RESOURCE_EXHAUSTED
    */
   recover(attempt: RecoveryAttempt): Promise<readonly string[] | undefined>;
+}
+
+/** @throws FAILED_PRECONDITION if the operator has turned local accounts off */
+export function requireLocalAccounts(accounts: LocalAccounts | undefined): LocalAccounts {
+  if (accounts === undefined) throw failedPrecondition("LOCAL_ACCOUNTS_OFF", "the operator has turned local accounts off");
+  return accounts;
 }
 
 export function createLocalAccounts(parts: LocalAccountParts): LocalAccounts {
