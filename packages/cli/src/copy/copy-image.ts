@@ -1,44 +1,18 @@
 /** Copies an image from one repository to another: blobs first, then manifests, and the tag last. */
 import { exitStatus, Failure } from "../failure.ts";
+import { copyBlob } from "./copy-blob.ts";
+import type { Copied, CopyRequest } from "./copy-request.ts";
 import {
-  cancelUpload,
   type Descriptor,
   fallbackTag,
   findManifest,
-  hasBlob,
   hasManifest,
   listReferrers,
   type Manifest,
-  mountBlob,
   OCI_INDEX,
   pushManifest,
   type Repository,
-  readBlob,
-  uploadBlob,
 } from "./repository.ts";
-
-export interface CopyRequest {
-  readonly source: Repository;
-  readonly target: Repository;
-  /** Tag or digest in the source. */
-  readonly reference: string;
-  /** Undefined to keep the digest alone. */
-  readonly tag: string | undefined;
-  readonly withReferrers: boolean;
-  /** Called with the bytes of each chunk that is copied. */
-  readonly onBytes: (count: number) => void;
-}
-
-export interface Copied {
-  readonly digest: string;
-  manifests: number;
-  /** Blobs that were sent, that the registry took from the source repository, and that were there already. */
-  uploaded: number;
-  mounted: number;
-  present: number;
-  bytes: number;
-  referrers: number;
-}
 
 /** Blobs of one image at the same time. */
 const CONCURRENCY = 4;
@@ -59,37 +33,10 @@ export async function copyImage(request: CopyRequest): Promise<Copied> {
   return copied;
 }
 
-function createCopy({ source, target, withReferrers, onBytes }: CopyRequest, copied: Copied) {
+function createCopy(request: CopyRequest, copied: Copied) {
+  const { source, target, withReferrers } = request;
   const blobs = new Map<string, Promise<void>>();
   const done = new Set<string>();
-  const isSameRegistry = source.registry.origin === target.registry.origin;
-
-  async function copyBlob(blob: Descriptor): Promise<void> {
-    if (await hasBlob(target, blob.digest)) {
-      copied.present++;
-      return;
-    }
-    const location = await mountBlob(target, blob.digest, isSameRegistry ? source.name : undefined);
-    if (location === undefined) {
-      copied.mounted++;
-      return;
-    }
-    const counted = new TransformStream<Uint8Array, Uint8Array>({
-      transform(chunk, controller) {
-        copied.bytes += chunk.length;
-        onBytes(chunk.length);
-        controller.enqueue(chunk);
-      },
-    });
-    try {
-      const body = (await readBlob(source, blob)).pipeThrough(counted);
-      await uploadBlob(target, location, { digest: blob.digest, body });
-    } catch (error) {
-      await cancelUpload(target, location);
-      throw error;
-    }
-    copied.uploaded++;
-  }
 
   async function manifest(found: Manifest, depth: number): Promise<void> {
     if (done.has(found.digest)) return;
@@ -99,7 +46,7 @@ function createCopy({ source, target, withReferrers, onBytes }: CopyRequest, cop
     for (const child of manifests ?? []) await byDigest(child, depth + 1);
     // Layers with URLs belong to somebody else, who distributes them.
     const needed = [...(config ? [config] : []), ...(layers ?? []).filter(({ urls }) => (urls ?? []).length === 0)];
-    await inParallel(needed, (blob) => once(blobs, blob.digest, () => copyBlob(blob)));
+    await inParallel(needed, (blob) => once(blobs, blob.digest, () => copyBlob(blob, request, copied)));
     if (!(await hasManifest(target, found.digest))) {
       await pushManifest(target, found, found.digest);
       copied.manifests++;

@@ -1,9 +1,10 @@
-/** Runs queues that have something to send. claim-queues.ts claims them, and queue-run.ts sends the deliveries of one. */
-import { type Claims, LostLease, Worker } from "../../jobs/worker.ts";
+/** Runs queues that have something to send. claim-queues.ts claims them, and claimed-run.ts runs one. */
+import { type Claims, Worker } from "../../jobs/worker.ts";
 import type { Log } from "../../lib/log.ts";
-import { claimQueues } from "./claim-queues.ts";
+import { type ClaimParts, claimQueues } from "./claim-queues.ts";
+import { type RunParts, releaseFor, runClaimed } from "./claimed-run.ts";
 import { createOutcomeLog } from "./outcome-log.ts";
-import { type QueueRunOptions, type QueueRunResult, runQueue } from "./queue-run.ts";
+import type { QueueRunOptions } from "./queue-run.ts";
 import { type ClaimedQueue, createQueues } from "./queues.ts";
 import { createDeliverySlots } from "./slots.ts";
 
@@ -23,65 +24,24 @@ export interface Dispatcher extends AsyncDisposable {
 const RENEW_MS = 3000;
 /** How long attempts may go on when the server stops. */
 const STOP_MS = 2000;
-/** How long a queue is not claimed after a run that made no attempt, because of a fault of this server. */
-const FAULT_MS = 1000;
 /** How long a slow queue is not claimed after it found no slot: there may be many of them, and searching them takes long. */
 const FULL_MS = 2000;
 
 export function startDispatcher(options: DispatcherOptions): Dispatcher {
-  const { store, clock, log, pollMs } = options;
+  const { store, clock, log } = options;
   const queues = createQueues(store, clock);
   const outcomes = createOutcomeLog({ store, clock, log, lease: queues.lease });
   const slots = createDeliverySlots(() => worker.wake());
   const hardStop = new AbortController();
-  const after = (ms: number) => new Date(clock.now().getTime() + ms).toISOString();
-
-  async function claim(): Promise<Claims<ClaimedQueue>> {
-    const { claimed, nextMs } = await claimQueues({ queues, slots, clock, pollMs });
-    return { claimed: claimed.filter(admit), nextMs };
-  }
-
-  /** Releases a queue that has no slot. */
-  function admit({ uid, health }: ClaimedQueue): boolean {
-    const isAdmitted = worker.isRunning(uid) || slots.hasSlot(uid, health.failures > 0);
-    if (!isAdmitted) void outcomes.release({ uid, health, recoveredSince: null, notBefore: after(FULL_MS) });
-    return isAdmitted;
-  }
-
-  async function run(queue: ClaimedQueue, signal: AbortSignal): Promise<void> {
-    const { uid } = queue;
-    const { health, recoveredSince, attempts } = await send(queue, signal);
-    // The row may have been claimed again, and its next run knows more of the sink's health.
-    if (signal.reason instanceof LostLease) return;
-    const notBefore = attempts === 0 && !signal.aborted ? after(FAULT_MS) : null;
-    await outcomes.release({ uid, health, recoveredSince, notBefore });
-  }
-
-  async function send(queue: ClaimedQueue, signal: AbortSignal): Promise<QueueRunResult> {
-    const { uid, health } = queue;
-    using slot = slots.occupy(uid, health.failures > 0);
-    const control = {
-      isOver: () => signal.aborted || !worker.holds(uid),
-      signal: AbortSignal.any([hardStop.signal, lostLeaseOf(signal)]),
-      onAttempt: () => slot.onAttempt(),
-      isWanted: async () => !slot.isSpare() || (await queues.isShareExceeded()),
-    };
-    try {
-      return await runQueue(queue, { ...options, outcomes }, control);
-    } catch (error) {
-      log.error({ err: error, subscription: uid }, "deliveries could not be made; they are tried again");
-      return { health, recoveredSince: null, attempts: 0 };
-    }
-  }
-
-  const worker = new Worker<ClaimedQueue>({
+  const parts = { ...options, queues, outcomes, slots, hardStop: hardStop.signal };
+  const worker: Worker<ClaimedQueue> = new Worker({
     name: "delivering events",
     log,
     lease: queues.lease,
     renewMs: RENEW_MS,
     keyOf: ({ uid }) => uid,
-    claim,
-    run,
+    claim: () => claimAdmitted(parts, (uid) => worker.isRunning(uid)),
+    run: (queue, signal) => runClaimed(queue, parts, { signal, isOver: () => signal.aborted || !worker.holds(queue.uid) }),
   });
   return {
     wake: () => worker.wake(),
@@ -99,11 +59,13 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   };
 }
 
-/** Aborted when the lease is lost, but not when the server stops: then attempts may go on for a while. */
-function lostLeaseOf(signal: AbortSignal): AbortSignal {
-  const lost = new AbortController();
-  const onAbort = () => signal.reason instanceof LostLease && lost.abort(signal.reason);
-  if (signal.aborted) onAbort();
-  else signal.addEventListener("abort", onAbort, { once: true });
-  return lost.signal;
+/** Claims queues, and releases those that have no slot. */
+async function claimAdmitted(parts: ClaimParts & RunParts, isRunning: (uid: string) => boolean): Promise<Claims<ClaimedQueue>> {
+  const { claimed, nextMs } = await claimQueues(parts);
+  function admit({ uid, health }: ClaimedQueue): boolean {
+    const isAdmitted = isRunning(uid) || parts.slots.hasSlot(uid, health.failures > 0);
+    if (!isAdmitted) void releaseFor(FULL_MS, { uid, health, recoveredSince: null }, parts);
+    return isAdmitted;
+  }
+  return { claimed: claimed.filter(admit), nextMs };
 }

@@ -56,52 +56,9 @@ interface Acceptance {
   readonly notAfter?: Date | undefined;
 }
 
-export function createWorkloadLogins({ jwks, issuer, issuable, servicePrincipals }: WorkloadLoginsOptions): WorkloadLogins {
-  const audiences = createAudienceList([issuer]);
-
-  function accept(token: ParsedJwt, { relationship }: Identity, now: Date): Promise<Acceptance> {
-    switch (relationship.case) {
-      case "claimMatch":
-        return acceptByClaims(token, relationship.value, now);
-      case "staticKeys":
-        return acceptByStaticKeys(token, relationship.value, now);
-      case "servicePrincipal":
-        return acceptByServicePrincipal(token, relationship.value, now);
-      default:
-        throw claimMismatch("iss");
-    }
-  }
-
-  /**
-   * Fetches keys only from issuers that the identity accepts: a token alone must not make the server contact anyone.
-   */
-  async function acceptByClaims(token: ParsedJwt, match: Identity_ClaimMatch, now: Date): Promise<Acceptance> {
-    assertIssuerMatches(match, token.issuer);
-    const claims = await verifyWithIssuer(jwks, token, now);
-    return { audience: assertClaimsMatch(match, { issuer: token.issuer, claims }, audiences) };
-  }
-
-  async function acceptByStaticKeys(token: ParsedJwt, stored: Identity_StaticKeys, now: Date): Promise<Acceptance> {
-    if (normalizeIssuer(stored.issuer) !== token.issuer) throw claimMismatch("iss");
-    const claims = await verifyThirdPartyToken(token, { keys: parseStoredJwkSet(stored.issuerKeys), issuer: token.issuer, now });
-    const audience = assertStaticKeysMatch(stored, { issuer: token.issuer, claims }, audiences, now);
-    return { audience, notAfter: stored.expirationTime && dateFromTimestamp(stored.expirationTime) };
-  }
-
-  async function acceptByServicePrincipal(token: ParsedJwt, principal: ServicePrincipal, now: Date): Promise<Acceptance> {
-    const subjects = requireSubjects(principal, token.issuer);
-    const claims = await verifyWithIssuer(jwks, token, now);
-    if (!subjects.has(stringClaim(claims, "sub") ?? "")) throw claimMismatch("sub");
-    return { audience: assertAudience(claims, audiences) };
-  }
-
-  /** @throws PERMISSION_DENIED with the same message if the operator configured no subject */
-  function requireSubjects(principal: ServicePrincipal, tokenIssuer: string): ReadonlySet<string> {
-    const known = (servicePrincipals.get(principal) ?? []).filter((each) => normalizeIssuer(each.issuer) === tokenIssuer);
-    if (known.length === 0) throw claimMismatch("iss");
-    return new Set(known.map((each) => each.subject));
-  }
-
+export function createWorkloadLogins(options: WorkloadLoginsOptions): WorkloadLogins {
+  const { issuer, issuable, servicePrincipals } = options;
+  const accept = createAccept(options);
   return {
     async login(token, identity, now) {
       const workload = assertIsWorkload(identity);
@@ -118,13 +75,67 @@ export function createWorkloadLogins({ jwks, issuer, issuable, servicePrincipals
     assertAccepts(identity, principal) {
       const { relationship } = assertIsWorkload(identity);
       if (relationship.case === "servicePrincipal") {
-        if (!requireSubjects(relationship.value, issuer).has(principal.uid)) throw claimMismatch("sub");
+        if (!requireSubjects(servicePrincipals, relationship.value, issuer).has(principal.uid)) throw claimMismatch("sub");
         return;
       }
       if (relationship.case !== "claimMatch") throw claimMismatch("iss");
       assertClaimsMatch(relationship.value, { issuer, claims: claimsFromPrincipal(principal) }, issuable);
     },
   };
+}
+
+type Accept = (token: ParsedJwt, identity: Identity, now: Date) => Promise<Acceptance>;
+
+/** Verifies a token, and compares it with the relationship of an identity. */
+function createAccept({ jwks, issuer, servicePrincipals }: WorkloadLoginsOptions): Accept {
+  const audiences = createAudienceList([issuer]);
+
+  /**
+   * Fetches keys only from issuers that the identity accepts: a token alone must not make the server contact anyone.
+   */
+  async function acceptByClaims(token: ParsedJwt, match: Identity_ClaimMatch, now: Date): Promise<Acceptance> {
+    assertIssuerMatches(match, token.issuer);
+    const claims = await verifyWithIssuer(jwks, token, now);
+    return { audience: assertClaimsMatch(match, { issuer: token.issuer, claims }, audiences) };
+  }
+
+  async function acceptByServicePrincipal(token: ParsedJwt, principal: ServicePrincipal, now: Date): Promise<Acceptance> {
+    const subjects = requireSubjects(servicePrincipals, principal, token.issuer);
+    const claims = await verifyWithIssuer(jwks, token, now);
+    if (!subjects.has(stringClaim(claims, "sub") ?? "")) throw claimMismatch("sub");
+    return { audience: assertAudience(claims, audiences) };
+  }
+
+  return async (token, { relationship }, now) => {
+    switch (relationship.case) {
+      case "claimMatch":
+        return acceptByClaims(token, relationship.value, now);
+      case "staticKeys":
+        return acceptByStaticKeys(token, relationship.value, { audiences, now });
+      case "servicePrincipal":
+        return acceptByServicePrincipal(token, relationship.value, now);
+      default:
+        throw claimMismatch("iss");
+    }
+  };
+}
+
+async function acceptByStaticKeys(
+  token: ParsedJwt,
+  stored: Identity_StaticKeys,
+  { audiences, now }: { readonly audiences: AudienceList; readonly now: Date },
+): Promise<Acceptance> {
+  if (normalizeIssuer(stored.issuer) !== token.issuer) throw claimMismatch("iss");
+  const claims = await verifyThirdPartyToken(token, { keys: parseStoredJwkSet(stored.issuerKeys), issuer: token.issuer, now });
+  const audience = assertStaticKeysMatch(stored, { issuer: token.issuer, claims }, audiences, now);
+  return { audience, notAfter: stored.expirationTime && dateFromTimestamp(stored.expirationTime) };
+}
+
+/** @throws PERMISSION_DENIED with the same message if the operator configured no subject */
+function requireSubjects(known: ServicePrincipals, principal: ServicePrincipal, issuer: string): ReadonlySet<string> {
+  const subjects = (known.get(principal) ?? []).filter((each) => normalizeIssuer(each.issuer) === issuer);
+  if (subjects.length === 0) throw claimMismatch("iss");
+  return new Set(subjects.map(({ subject }) => subject));
 }
 
 /**

@@ -41,37 +41,10 @@ export interface ImportQueue {
 
 export function createImportQueue(store: Store, clock: Clock): ImportQueue {
   const lease = createLease({ store, clock, table: "advisory_import", key: "uid", durationMs: LEASE_MS });
-
-  function end(row: ImportRow, columns: Partial<ImportRow>, { unsaved }: RunProgress): Promise<boolean> {
-    return lease.hold(row.uid, async (db) => {
-      const now = clock.now();
-      const ended = { ...row, ...columns, ...RELEASED, end_time: now.toISOString() };
-      await appendProblems(db, row.uid, unsaved);
-      await change(db, row, { ...columns, ...RELEASED, end_time: ended.end_time });
-      await db.deleteFrom("advisory_import_part").where("import_uid", "=", row.uid).execute();
-      await importEnded(db, ended, ended.error, now);
-    });
-  }
-
+  const parts = { store, clock, lease };
   return {
     lease,
-
-    async claim() {
-      // Most of the time no import waits, and that needs no transaction.
-      if ((await nextDue(store.reader, lease, clock).executeTakeFirst()) === undefined) return undefined;
-      return store.transaction(async (db) => {
-        await lockTurns(db, "import_turn");
-        const due = await db.dialect.forClaim(nextDue(db, lease, clock)).executeTakeFirst();
-        if (due === undefined) return undefined;
-        const begun = { state: "running" as const, read_count: 0, problem_count: 0, attempts: due.attempts + 1, due_time: null };
-        await lease.claim(db, [due.uid]);
-        await change(db, due, begun);
-        await db.deleteFrom("advisory_import_problem").where("import_uid", "=", due.uid).execute();
-        const now = clock.now();
-        await recordTurn(db, "import_turn", { orgUid: due.org_uid, begun: now, now });
-        return { ...due, ...begun };
-      });
-    },
+    claim: () => claim(parts),
 
     saveProgress: (row, { read, problems, unsaved }) =>
       lease.hold(row.uid, async (db) => {
@@ -87,26 +60,62 @@ export function createImportQueue(store: Store, clock: Clock): ImportQueue {
         unchanged_count: unchanged,
         problem_count: problems,
       };
-      return end(row, { state: "done", ...counts }, progress);
+      return end(parts, row, { state: "done", ...counts }, progress);
     },
 
     failed: (row, error, progress) =>
-      end(row, { state: "failed", error, read_count: progress.read, problem_count: progress.problems }, progress),
+      end(parts, row, { state: "failed", error, read_count: progress.read, problem_count: progress.problems }, progress),
 
     async release(row) {
       await lease.hold(row.uid, (db) => change(db, row, { ...RELEASED, state: "waiting", attempts: row.attempts - 1, due_time: null }));
     },
 
-    async postpone(row) {
-      const error = reasonToGiveUp(row.attempts);
-      if (error !== undefined) {
-        await end(row, { state: "failed", error }, { read: 0, problems: 0, unsaved: [] });
-        return;
-      }
-      const dueTime = new Date(clock.now().getTime() + RETRY_MS * row.attempts).toISOString();
-      await lease.hold(row.uid, (db) => change(db, row, { ...RELEASED, state: "waiting", due_time: dueTime }));
-    },
+    postpone: (row) => postpone(parts, row),
   };
+}
+
+interface Parts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly lease: Lease;
+}
+
+async function claim({ store, clock, lease }: Parts): Promise<ImportRow | undefined> {
+  // Most of the time no import waits, and that needs no transaction.
+  if ((await nextDue(store.reader, lease, clock).executeTakeFirst()) === undefined) return undefined;
+  return store.transaction(async (db) => {
+    await lockTurns(db, "import_turn");
+    const due = await db.dialect.forClaim(nextDue(db, lease, clock)).executeTakeFirst();
+    if (due === undefined) return undefined;
+    const begun = { state: "running" as const, read_count: 0, problem_count: 0, attempts: due.attempts + 1, due_time: null };
+    await lease.claim(db, [due.uid]);
+    await change(db, due, begun);
+    await db.deleteFrom("advisory_import_problem").where("import_uid", "=", due.uid).execute();
+    const now = clock.now();
+    await recordTurn(db, "import_turn", { orgUid: due.org_uid, begun: now, now });
+    return { ...due, ...begun };
+  });
+}
+
+function end({ clock, lease }: Parts, row: ImportRow, columns: Partial<ImportRow>, { unsaved }: RunProgress): Promise<boolean> {
+  return lease.hold(row.uid, async (db) => {
+    const now = clock.now();
+    const ended = { ...row, ...columns, ...RELEASED, end_time: now.toISOString() };
+    await appendProblems(db, row.uid, unsaved);
+    await change(db, row, { ...columns, ...RELEASED, end_time: ended.end_time });
+    await db.deleteFrom("advisory_import_part").where("import_uid", "=", row.uid).execute();
+    await importEnded(db, ended, ended.error, now);
+  });
+}
+
+async function postpone(parts: Parts, row: ImportRow): Promise<void> {
+  const error = reasonToGiveUp(row.attempts);
+  if (error !== undefined) {
+    await end(parts, row, { state: "failed", error }, { read: 0, problems: 0, unsaved: [] });
+    return;
+  }
+  const dueTime = new Date(parts.clock.now().getTime() + RETRY_MS * row.attempts).toISOString();
+  await parts.lease.hold(row.uid, (db) => change(db, row, { ...RELEASED, state: "waiting", due_time: dueTime }));
 }
 
 /** For the owner of an import that is not to be run again after this number of attempts. Undefined where it may be. */
