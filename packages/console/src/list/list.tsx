@@ -3,7 +3,6 @@
  * filters and columns are in the address. The list shows the number of all matches, and exports them.
  */
 import type { DescMessage, Message } from "@bufbuild/protobuf";
-import { useInfiniteQuery } from "@connectrpc/connect-query";
 import { Group, Paper, Stack, Text } from "@mantine/core";
 import type { ReactNode } from "react";
 import { ErrorAlert } from "../frame/error-alert.tsx";
@@ -14,8 +13,9 @@ import { exportList } from "./export.ts";
 import { ExportMenu } from "./export-menu.tsx";
 import { ColumnMenu, FilterBar } from "./filter-bar.tsx";
 import type { Filter } from "./filters.ts";
-import { type ListSource, type Page, pageRequest } from "./list-method.ts";
+import type { ListSource } from "./list-method.ts";
 import { Rows } from "./rows.tsx";
+import { useListPages } from "./use-list-pages.ts";
 
 export interface ListProps<Request extends DescMessage, Answer extends DescMessage, Item extends Message>
   extends ListSource<Request, Answer, Item> {
@@ -39,47 +39,21 @@ export interface ListProps<Request extends DescMessage, Answer extends DescMessa
   readonly refreshMs?: number;
 }
 
-const PAGE_SIZE = 100;
-
 export function List<Request extends DescMessage, Answer extends DescMessage, Item extends Message>(
   props: ListProps<Request, Answer, Item>,
 ) {
-  const { title, method, request, itemsOf, columns, schema, filters = [], defaultOrder = "", empty, actions, keyOf, onOpen } = props;
-  const { refreshMs = false } = props;
+  const { title, columns, filters = [], defaultOrder = "", keyOf, onOpen } = props;
   const [search, change] = useSearchState();
   const orderBy = search.order ?? defaultOrder;
   const shown = chosenColumns(columns, search.columns);
-  const input = pageRequest(request, { pageToken: "", pageSize: PAGE_SIZE, orderBy });
-  // The types of the page token depend on the message, which is not known here.
-  const query = useInfiniteQuery(method, input as never, {
-    pageParamKey: "pageToken" as never,
-    getNextPageParam: ((page: Page) => page.nextPageToken || undefined) as never,
-    refetchInterval: ({ state }) => (state.data !== undefined && state.data.pages.length > 1 ? false : refreshMs),
-  });
-  const pages = (query.data?.pages ?? []) as unknown as Parameters<typeof itemsOf>[0][];
-  const items = pages.flatMap(itemsOf);
-  const total = totalOf(pages[0] as unknown as Page | undefined);
+  const { query, items, total } = useListPages(props, orderBy);
   const isFiltered = filters.some(({ id }) => search[id] !== undefined);
 
   return (
     <Stack gap="sm">
       <Group align="flex-end" gap="sm">
         <FilterBar filters={filters} search={search} onChange={change} />
-        <Group gap="xs" ml="auto">
-          <ColumnMenu
-            columns={columns}
-            chosen={new Set(shown.map(({ id }) => id))}
-            onChange={(ids) => change({ columns: ids.join(",") })}
-          />
-          <ExportMenu
-            name={title.toLowerCase().replaceAll(" ", "-")}
-            total={total}
-            run={(format, signal, onProgress) =>
-              exportList({ method, request, itemsOf }, { format, orderBy, columns: shown, schema, signal, onProgress })
-            }
-          />
-          {actions}
-        </Group>
+        <ListActions list={props} shown={shown} total={total} orderBy={orderBy} onColumns={(ids) => change({ columns: ids.join(",") })} />
       </Group>
       {query.error !== null && !query.isFetchNextPageError && (
         <ErrorAlert error={query.error} title="The list cannot be shown" onRetry={() => void query.refetch()} />
@@ -92,7 +66,7 @@ export function List<Request extends DescMessage, Answer extends DescMessage, It
       )}
       {query.isSuccess && items.length === 0 && (
         <Paper p="lg" withBorder>
-          {isFiltered ? <Text>Nothing matches the filters.</Text> : empty}
+          {isFiltered ? <Text>Nothing matches the filters.</Text> : props.empty}
         </Paper>
       )}
       {items.length > 0 && (
@@ -117,8 +91,34 @@ export function List<Request extends DescMessage, Answer extends DescMessage, It
   );
 }
 
-function totalOf(page: Page | undefined): number | undefined {
-  return page?.totalCount === undefined ? undefined : Number(page.totalCount);
+interface ListActionsProps<Request extends DescMessage, Answer extends DescMessage, Item extends Message> {
+  readonly list: ListProps<Request, Answer, Item>;
+  readonly shown: readonly Column<Item>[];
+  readonly total: number | undefined;
+  readonly orderBy: string;
+  readonly onColumns: (ids: readonly string[]) => void;
+}
+
+/** The choice of columns, the export, and the buttons of the screen. */
+function ListActions<Request extends DescMessage, Answer extends DescMessage, Item extends Message>({
+  list,
+  shown,
+  total,
+  orderBy,
+  onColumns,
+}: ListActionsProps<Request, Answer, Item>) {
+  const { title, columns, schema, actions } = list;
+  return (
+    <Group gap="xs" ml="auto">
+      <ColumnMenu columns={columns} chosen={new Set(shown.map(({ id }) => id))} onChange={onColumns} />
+      <ExportMenu
+        name={title.toLowerCase().replaceAll(" ", "-")}
+        total={total}
+        run={(format, signal, onProgress) => exportList(list, { format, orderBy, columns: shown, schema, signal, onProgress })}
+      />
+      {actions}
+    </Group>
+  );
 }
 
 function countText(loaded: number, total: number | undefined, hasMore: boolean): string {
