@@ -3,104 +3,13 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { DeliveriesService } from "@holt/api/gen/holt/v1/deliveries_pb.ts";
-import { ImagePackagesService } from "@holt/api/gen/holt/v1/image_packages_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
-import { TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
-import { APK, apkDatabase, layerOf } from "../../server/test/harness/registry/image-content.ts";
-import { basic, CONFIG, createRegistryClient, LAYER, MANIFEST } from "../../server/test/harness/registry/registry-client.ts";
-import { until } from "../../server/test/harness/wait.ts";
 import { compressedSizes } from "./compressed-sizes.ts";
-import { assertAccessible, createMachine, describeConsole, linkOf, signInAtProvider, signInByLink } from "./console-world.ts";
+import { assertAccessible, createMachine, describeConsole, signInAtProvider, signInByLink } from "./console-world.ts";
 
 await describeConsole("the console", ({ world, walk }) => {
-  walk("a link signs the bootstrap owner in, and its secret leaves the address", async ({ page, screen }) => {
-    await page.goto(await linkOf(world));
-    await page.getByRole("heading", { name: "Your organizations" }).waitFor();
-    assert.ok(!page.url().includes("#"));
-    await page.goto(screen("/"));
-    await page.getByRole("heading", { name: "my-org" }).waitFor();
-    await assertAccessible(page);
-  });
-
-  walk(
-    "a link that was used already says how to make another",
-    async ({ page }) => {
-      const link = await linkOf(world);
-      await page.goto(link);
-      await page.getByRole("heading", { name: "Your organizations" }).waitFor();
-      await page.goto("about:blank");
-      await page.goto(link);
-      assert.match(await page.getByRole("alert").innerText(), /used already or has expired/);
-      await assertAccessible(page);
-    },
-    { expected: [/status of 400/] },
-  );
-
-  walk("signing out ends the session on the server", async ({ page, screen }) => {
-    await signInByLink(page, world);
-    await page.goto(screen("/"));
-    const cookies = await page.context().cookies(`${world.baseUrl}/oauth/session`);
-    await page.getByRole("button", { name: /you and this browser/ }).click();
-    await page.getByRole("menuitem", { name: "Sign out" }).click();
-    await page.getByRole("heading", { name: "Sign in to Holt" }).waitFor();
-    await page.context().addCookies(cookies);
-    await page.goto(screen("/"));
-    await page.getByRole("heading", { name: "Sign in to Holt" }).waitFor();
-  });
-
-  walk("a person signs in at the organization's provider and returns to the screen", async ({ page }) => {
-    await signInAtProvider(page, world, "alice");
-    assert.equal(page.url(), `${world.baseUrl}/console/${world.acme.uid}`);
-  });
-
-  walk(
-    "a page whose person signed out in another tab is loaded again for the next person",
-    async ({ page, screen }) => {
-      await signInByLink(page, world);
-      await page.goto(screen("/groups"));
-      await page.getByRole("button", { name: "New group" }).click();
-      await page.getByLabel("Name").fill("of-the-owner");
-      const other = await page.context().newPage();
-      await other.goto(screen("/"));
-      await other.getByRole("button", { name: /you and this browser/ }).click();
-      await other.getByRole("menuitem", { name: "Sign out" }).click();
-      await page.getByRole("dialog", { name: "Your session has ended" }).waitFor();
-      await signInAtProvider(other, world, "alice");
-      await page.getByLabel("Name").waitFor({ state: "detached" });
-      await page.getByRole("button", { name: "New group", disabled: true }).first().waitFor();
-    },
-    { expected: [/status of 403/] },
-  );
-
-  walk(
-    "a request that waits since the session has ended is not sent for the next person",
-    async ({ page, screen }) => {
-      await signInByLink(page, world);
-      await page.goto(screen("/groups"));
-      await page.getByRole("button", { name: "New group" }).click();
-      await page.getByLabel("Name").fill("of-the-owner");
-      const [cookie] = await page.context().cookies(`${world.baseUrl}/oauth/session`);
-      const headers = { cookie: `${cookie?.name}=${cookie?.value}`, origin: world.baseUrl, "x-holt-console": "1" };
-      assert.equal(
-        (await fetch(`${world.baseUrl}/oauth/session/end`, { method: "POST", headers, body: new URLSearchParams() })).status,
-        200,
-      );
-      await page.getByRole("button", { name: "Create" }).click();
-      await page.getByRole("dialog", { name: "Your session has ended" }).waitFor();
-      const sent: string[] = [];
-      page.on("request", (request) => sent.push(request.url()));
-      await signInAtProvider(await page.context().newPage(), world, "alice");
-      await page.getByLabel("Name").waitFor({ state: "detached" });
-      assert.deepEqual(
-        sent.filter((url) => url.endsWith("/CreateGroup")),
-        [],
-      );
-    },
-    { expected: [/status of 40[13]/] },
-  );
-
   walk(
     "groups are created, changed and deleted, and what is in the way of a deletion is shown",
     async ({ page, screen }) => {
@@ -233,79 +142,6 @@ await describeConsole("the console", ({ world, walk }) => {
     await page.getByRole("heading", { name: "below" }).waitFor();
   });
 
-  walk("an image repository shows its tags, its readme as text, and how to pull from it", async ({ page, screen }) => {
-    const repo = await world.must(ReposService.method.createRepo, {
-      parent: world.orgUid,
-      repo: { name: "app", description: "<b>bold</b>" },
-    });
-    const content = "# Hello\n\n![tracker](https://elsewhere.test/x.png) [good](https://example.com/)\n\n```\n<script>code</script>\n```\n";
-    await world.must(ReposService.method.updateRepoReadme, { repoReadme: { uid: repo.uid, content } });
-    const digest = `sha256:${"a".repeat(64)}`;
-    await world.must(TagsService.method.createTag, { parent: repo.uid, tag: { name: "v1", digest } });
-    await signInByLink(page, world);
-    await page.goto(screen("/repositories"));
-    await page.getByRole("row").getByText("<b>bold</b>").waitFor();
-    await assertAccessible(page);
-    await page.getByRole("link", { name: "app", exact: true }).click();
-    await page.getByRole("row").getByText(digest).waitFor();
-    await assertAccessible(page);
-    await page.getByRole("tab", { name: "Readme" }).click();
-    await page.getByRole("heading", { name: "Hello" }).waitFor();
-    assert.equal(await page.locator("main img, main script").count(), 0);
-    assert.deepEqual(await page.locator("[role=tabpanel] a").evaluateAll((links) => links.map((link) => link.getAttribute("href"))), [
-      "https://example.com/",
-    ]);
-    await assertAccessible(page);
-    await page.getByRole("tab", { name: "Pull" }).click();
-    await page.getByText(`docker pull ${new URL(world.baseUrl).host}/my-org/app:TAG`).waitFor();
-    await assertAccessible(page);
-    await page.getByRole("tab", { name: "Access" }).click();
-    await page.getByRole("row", { name: /owner/ }).first().waitFor();
-    await assertAccessible(page);
-    await page.getByRole("tab", { name: "Events" }).click();
-    await page.getByRole("cell", { name: /repo\.created/ }).waitFor();
-    await assertAccessible(page);
-    await page.getByRole("button", { name: "Delete" }).click();
-    await page.getByText("Tags: 1 (v1)").waitFor();
-    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
-    await page.getByText("There are no image repositories yet").waitFor();
-  });
-
-  walk("an image shows its packages, vulnerabilities and attached artifacts, and its tag the digests before", async ({ page, screen }) => {
-    const { uid } = await world.must(ReposService.method.createRepo, { parent: world.orgUid, repo: { name: "contents" } });
-    using client = createRegistryClient(world.baseUrl, basic("_token", world.token));
-    const config = await client.blob(uid, JSON.stringify({ os: "linux", architecture: "amd64" }), CONFIG);
-    const layer = await client.blob(uid, await layerOf({ [APK]: apkDatabase("zlib 1.3-r0") }), LAYER);
-    const image = { schemaVersion: 2, mediaType: MANIFEST, config, layers: [layer] };
-    const { digest } = await client.manifest(uid, image, "v1");
-    const subject = { mediaType: MANIFEST, digest, size: JSON.stringify(image).length };
-    await client.manifest(uid, { ...image, layers: [], artifactType: "application/x-note", subject });
-    const moved = await client.manifest(uid, { ...image, annotations: { moved: "yes" } }, "v1");
-    await until(async () => {
-      const { packages } = await world.must(ImagePackagesService.method.listImagePackages, { uid, digest });
-      return packages.length > 0;
-    });
-    await signInByLink(page, world);
-    await page.goto(screen(`/repository/${uid}`));
-    await page.getByRole("link", { name: "v1", exact: true }).click();
-    await page.getByRole("link", { name: moved.digest }).waitFor();
-    await assertAccessible(page);
-    await page.getByRole("link", { name: digest }).click();
-    await page.getByRole("row", { name: /zlib 1\.3-r0 apk linux\/amd64/ }).waitFor();
-    await assertAccessible(page);
-    await page.getByRole("tab", { name: "Vulnerabilities" }).click();
-    await page.getByText("No vulnerability of this image is known").waitFor();
-    await page.getByRole("tab", { name: "Signatures and SBOMs" }).click();
-    await page.getByText("application/x-note", { exact: true }).waitFor();
-    await assertAccessible(page);
-    await page.getByRole("button", { name: "Show as a list" }).click();
-    await page.getByRole("row", { name: /application\/x-note unsigned/ }).waitFor();
-    await assertAccessible(page);
-    await page.getByRole("tab", { name: "Call" }).click();
-    await page.getByText(`/holt/v1/repos/${uid}/digests/${digest}/packages`).first().waitFor();
-    await world.must(ReposService.method.deleteRepo, { uid });
-  });
-
   walk("a list loads further pages while it scrolls, sorts, and exports all pages", async ({ page }) => {
     const { uid } = await world.must(GroupsService.method.createGroup, { group: { name: "many" } });
     const numbers = Array.from({ length: 230 }, (_, index) => String(index).padStart(3, "0"));
@@ -361,23 +197,6 @@ await describeConsole("the console", ({ world, walk }) => {
     await page.getByRole("button", { name: "Delete" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
     await page.getByText("No events are sent anywhere yet").waitFor();
-  });
-
-  walk("a machine's identity shows its proof and its roles, and is deleted", async ({ page, screen }) => {
-    await createMachine(world, "ci", "repo:a");
-    await signInByLink(page, world);
-    await page.goto(screen("/identities"));
-    await page.getByRole("row", { name: /ci.*https:\/\/ci\.test · repo:a/ }).waitFor();
-    await assertAccessible(page);
-    await page.getByRole("link", { name: "ci", exact: true }).click();
-    await page.getByRole("row", { name: "Subject repo:a" }).waitFor();
-    await assertAccessible(page);
-    await page.getByRole("tab", { name: "Roles" }).click();
-    await page.getByText("No role is bound to this identity").waitFor();
-    await page.getByRole("button", { name: "Delete" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
-    await page.getByRole("heading", { name: "Identities" }).waitFor();
-    await page.getByRole("link", { name: "ci", exact: true }).waitFor({ state: "detached" });
   });
 
   walk("the password of a pull token and the link of an invite are shown once, and both are revoked", async ({ page, screen }) => {
@@ -446,38 +265,6 @@ await describeConsole("the console", ({ world, walk }) => {
     await page.getByRole("link", { name: "owner", exact: true }).waitFor();
     await assertAccessible(page);
   });
-
-  walk("a person sees the own sessions and ends another one", async ({ page, screen }) => {
-    await signInByLink(page, world);
-    await page.goto(screen("/sessions"));
-    await page.getByRole("row", { name: /console.*this session/ }).waitFor();
-    await assertAccessible(page);
-    const others = page.getByRole("button", { name: "End", exact: true });
-    const before = await others.count();
-    await others.first().click();
-    await page.getByRole("dialog").getByRole("button", { name: "End" }).click();
-    await others.nth(before - 1).waitFor({ state: "detached" });
-  });
-
-  walk(
-    "when the session has ended, a request waits until the person has signed in again, and the input stays",
-    async ({ page, screen }) => {
-      await signInByLink(page, world);
-      await page.goto(screen("/groups"));
-      await page.getByRole("button", { name: "New group" }).click();
-      await page.getByLabel("Name").fill("kept-input");
-      await page.context().clearCookies();
-      world.clock.advance(2 * 3_600_000);
-      await page.getByRole("button", { name: "Create" }).click();
-      await page.getByRole("dialog", { name: "Your session has ended" }).waitFor();
-      await assertAccessible(page);
-      const other = await page.context().newPage();
-      await other.goto(await linkOf(world));
-      await other.getByRole("heading", { name: "Your organizations" }).waitFor();
-      await page.getByRole("treeitem", { name: /kept-input/ }).waitFor();
-    },
-    { expected: [/status of 401/] },
-  );
 
   test("the first load of Home is at most 300 kB, and each further screen at most 80 kB", async () => {
     const { home, others } = await compressedSizes();
