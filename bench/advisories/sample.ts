@@ -87,7 +87,7 @@ function sampleEvent(advisory: Advisory, type: Type, time: Date, index: number):
 }
 
 /** One of 100,000 CVE ids. */
-export function cve(): string {
+function cve(): string {
   return `CVE-${2026 - Math.floor(Math.random() * YEARS)}-${10_000 + Math.floor(Math.random() * 10_000)}`;
 }
 

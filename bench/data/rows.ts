@@ -29,7 +29,7 @@ export interface Plan {
   readonly operators: readonly string[];
 }
 
-export const TEAM_ROWS = 1000;
+const TEAM_ROWS = 1000;
 const TEAMS = 20;
 const TEAM_DEPTH = 4;
 const TEAM_CHILDREN = 4;

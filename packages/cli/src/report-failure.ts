@@ -21,7 +21,7 @@ const FILE_PROBLEMS: ReadonlyMap<string, string> = new Map([
   ["EISDIR", "it is a folder"],
 ]);
 
-export function failureFrom(error: unknown): Failure {
+function failureFrom(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (isHoltError(error)) return failureOfCall(error);
   const { name, message, stack, code, path } = error as Error & { code?: string; path?: string };

@@ -46,7 +46,7 @@ async function refresh(credential: Extract<Credential, { kind: "refresh" }>, bas
   }
 }
 
-export function sourceOf(source: WorkloadSource, baseUrl: string, identity: string): TokenSource {
+function sourceOf(source: WorkloadSource, baseUrl: string, identity: string): TokenSource {
   switch (source.from) {
     case "aws":
       return async (signal) => {

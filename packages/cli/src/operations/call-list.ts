@@ -95,7 +95,7 @@ function pageSize(wanted: number): { page_size: string } {
   return { page_size: String(Math.min(MAX_PAGE_SIZE, wanted)) };
 }
 
-export function limitOf({ option, isSet }: Invocation): number {
+function limitOf({ option, isSet }: Invocation): number {
   if (isSet("all")) return ALL;
   const text = option("limit");
   if (text === undefined) return DEFAULT_LIMIT;

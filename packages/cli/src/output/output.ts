@@ -6,7 +6,7 @@ import { details, table } from "./table.ts";
 import { tree } from "./tree.ts";
 
 export type Format = "table" | "wide" | "json" | "yaml" | "csv" | "name" | "tree";
-export const formats: readonly Format[] = ["table", "wide", "json", "yaml", "csv", "name", "tree"];
+const formats: readonly Format[] = ["table", "wide", "json", "yaml", "csv", "name", "tree"];
 
 /** A result as JSON. */
 export type Row = Readonly<Record<string, unknown>>;

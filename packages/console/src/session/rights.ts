@@ -49,7 +49,7 @@ export function useRights(): Rights {
 }
 
 /** The names of the capabilities that the contract demands for the method. */
-export function capabilitiesOf(method: DescMethod): readonly string[] {
+function capabilitiesOf(method: DescMethod): readonly string[] {
   const { value } = getOption(method, iam).mode;
   const capabilities = typeof value === "object" && "capabilities" in value ? value.capabilities : [];
   return capabilities.map(nameOfCapability);

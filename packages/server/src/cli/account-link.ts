@@ -26,7 +26,7 @@ export async function printAccountLink(config: Config, options: LinkOptions): Pr
   console.log(await accountLink(config, options));
 }
 
-export async function accountLink(config: Config, { person, resetsSecondFactor }: LinkOptions): Promise<string> {
+async function accountLink(config: Config, { person, resetsSecondFactor }: LinkOptions): Promise<string> {
   if (!config.localAccounts) throw new Error("local accounts are turned off; set HOLT_LOCAL_ACCOUNTS=on");
   await using installation = await openInstallation(config, { use: "command", command: `account-link ${person}` });
   const { store, clock } = installation;

@@ -29,7 +29,7 @@ export async function printLink(config: Config): Promise<void> {
   console.log(await signInLink(config));
 }
 
-export async function signInLink(config: Config): Promise<string> {
+async function signInLink(config: Config): Promise<string> {
   await using installation = await openInstallation(config, { use: "command", command: "token --link" });
   const { store, clock } = installation;
   const secrets = await installation.openSecrets();

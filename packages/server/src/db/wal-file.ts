@@ -5,7 +5,7 @@
 import { type FileHandle, open } from "node:fs/promises";
 
 const HEADER_BYTES = 32;
-export const FRAME_HEADER_BYTES = 24;
+const FRAME_HEADER_BYTES = 24;
 /** Checksums over little-endian words, which SQLite uses on all machines that Node runs on. */
 const MAGIC = 0x377f0682;
 const CHUNK_BYTES = 1024 * 1024;

@@ -14,7 +14,7 @@ export interface AttributePath {
 
 const NAME = /^([A-Za-z$_][\w$-]*)(?:\.([A-Za-z$_][\w$-]*))?$/;
 
-export function isName(candidate: string, name: string): boolean {
+function isName(candidate: string, name: string): boolean {
   return candidate.toLowerCase() === name.toLowerCase();
 }
 

@@ -43,7 +43,7 @@ function setNormalized(type: ResourceType, body: Json, key: string, value: unkno
   else body[path.extension.urn] = { ...(body[path.extension.urn] as Json | undefined), [path.attribute.name]: normalized };
 }
 
-export function isStored({ isReadOnly, isSecret }: Attribute): boolean {
+function isStored({ isReadOnly, isSecret }: Attribute): boolean {
   return !isReadOnly && !isSecret;
 }
 

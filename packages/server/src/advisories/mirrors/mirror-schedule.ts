@@ -26,7 +26,7 @@ export const UNKNOWN_FEED = { etag: "", last_modified: "", digest: "" };
 export const IDLE = { ...RELEASED, import_uid: null, file: null };
 
 /** The wait after this number of failures in a row. Randomized, so that feeds that failed together are not retried together. */
-export function backoffMs(failures: number, random: () => number = Math.random): number {
+function backoffMs(failures: number, random: () => number = Math.random): number {
   const wait = BACKOFF_MS * 2 ** Math.min(failures - 1, 20);
   return Math.min(MAX_BACKOFF_MS, wait * (1 - JITTER + 2 * JITTER * random()));
 }

@@ -1,7 +1,7 @@
 /** Collects chunks until there is a part. It grows with its content, because most blobs are small. */
 
 /** Bytes of a part. S3 takes at most 10,000 parts of at least 5 MiB. */
-export const PART_BYTES = 8 * 1024 * 1024;
+const PART_BYTES = 8 * 1024 * 1024;
 const FIRST_BYTES = 64 * 1024;
 
 export class PartBuffer {

@@ -26,12 +26,6 @@ export interface UploadPlace {
   readonly bucket: S3Bucket;
 }
 
-/** SHA-256 of the first `size` bytes of an upload. */
-export interface RunningHash {
-  readonly size: number;
-  readonly hash: Hash;
-}
-
 export class S3Append {
   readonly upload: string;
   /** Undefined while the upload has no row, because nothing is in the bucket yet. */

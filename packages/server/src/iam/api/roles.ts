@@ -37,7 +37,7 @@ export const roles = defineResource(RoleSchema, {
   },
 });
 
-export function rankOf(uid: string): string {
+function rankOf(uid: string): string {
   return (isInRoot(uid) ? "0" : "1") + uid;
 }
 

@@ -67,7 +67,7 @@ const REASONS: Readonly<Record<PolicyProblem, string>> = {
 };
 
 /** The details name the reason, for programs that sign the person in again. */
-export function policyRefusal(problem: string, organization: string): HoltError {
+function policyRefusal(problem: string, organization: string): HoltError {
   const text = REASONS[problem as PolicyProblem] ?? "the organization requires another sign-in";
   return permissionDenied(text, { policy: problem, organization });
 }

@@ -23,7 +23,7 @@ export interface PastDigest {
 }
 
 /** Entries per answer. For more, a client advances `start`. */
-export const MAX_HISTORY = 1000;
+const MAX_HISTORY = 1000;
 
 /** The first MAX_HISTORY entries from `start` to `end`, both inclusive. */
 export function readTagHistory(

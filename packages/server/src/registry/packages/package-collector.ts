@@ -1,7 +1,7 @@
 /** Collects the packages of one manifest without duplicates, up to a limit, and passes them on in batches. */
 import { type FoundPackage, isStorable, Unreadable } from "./found-package.ts";
 
-export const MAX_PACKAGES = 100_000;
+const MAX_PACKAGES = 100_000;
 const PACKAGES_PER_BATCH = 500;
 
 export interface PackageCollector {

@@ -4,8 +4,8 @@ import { isAbout } from "../statement.ts";
 import { type FoundPackage, Unreadable } from "./found-package.ts";
 import { packageFromUrl } from "./package-url.ts";
 
-export const SPDX = "application/spdx+json";
-export const CYCLONE_DX = "application/vnd.cyclonedx+json";
+const SPDX = "application/spdx+json";
+const CYCLONE_DX = "application/vnd.cyclonedx+json";
 
 export interface SbomDocument {
   /** Digest of the document. */
