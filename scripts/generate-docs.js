@@ -39,8 +39,8 @@ HOLT_TRUSTED_PROXIES: [127.0.0.1, 10.0.0.0/8]
 - \`holtd config check\` checks the settings, and the files that they name. \`holtd config print\` prints every setting and
   where its value is from, without secrets.
 
-A value that cannot be used, and a name that starts with \`HOLT_\` and is none of these, is refused at start with a
-message that says what is wrong. The server ignores the variables of the [command line](cli.md#signing-in).
+The server refuses to start with a value that cannot be used, or with another name that starts with \`HOLT_\`. The message
+says what is wrong. The server ignores the variables of the [command line](cli.md#signing-in).
 
 ${rows.join("\n")}`;
 
