@@ -1,4 +1,4 @@
-/** What to copy, and what was copied. */
+/** The request for a copy of an image, and its result. */
 import type { Repository } from "./repository.ts";
 
 export interface CopyRequest {

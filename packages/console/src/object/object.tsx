@@ -1,6 +1,6 @@
 /**
- * The frame of a screen that shows one object: name, uid, actions, and tabs, of which the last ones say who has rights
- * at its group, and how to call the API. The chosen tab is part of the address. A change of the tab resets the filters.
+ * The frame of a screen that shows one object: name, uid, actions and tabs. The last tabs say who has rights at its group,
+ * and how to call the API. The chosen tab is part of the address. A change of the tab resets the filters.
  */
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Group, Stack, Tabs, Text, Title } from "@mantine/core";

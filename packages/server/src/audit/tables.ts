@@ -43,8 +43,9 @@ export interface AuditBlockTable {
 }
 
 /**
- * Records of targets and requests. Nearly every entry has others, so they are written together for many blocks, in buckets: an index in
- * the order of terms would touch a page per entry. Each segment has a row per bucket; merged ones may begin and end elsewhere in each.
+ * Records of targets and requests. Nearly every entry has other terms, so they are written together for many blocks, in
+ * buckets. An index in the order of terms would touch a page per entry. Each segment has a row per bucket; merged ones may
+ * begin and end elsewhere in each.
  */
 export interface AuditSegmentTable {
   /** The first byte of the terms; in a merged segment 256 and their first twelve bits. */

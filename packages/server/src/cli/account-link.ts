@@ -1,6 +1,6 @@
 /**
- * Makes a link by which a person sets up a way to sign in: the bootstrap owner, who gets an account of this server with
- * the same identity, or somebody who cannot sign in any more. Access to the database is proof enough.
+ * Makes a link by which a person sets up a way to sign in. It is for the bootstrap owner, who gets an account of this
+ * server with the same identity, and for people who cannot sign in any more. Access to the database is proof enough.
  */
 import type { Config } from "../config.ts";
 import type { WriteDb } from "../db/store.ts";

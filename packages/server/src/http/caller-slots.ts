@@ -1,6 +1,6 @@
 /**
- * Limits the transfers of one caller that are under way at the same time: while content goes to a slow client, or comes from one, the
- * request holds no slot of the process. The anonymous callers of one network count as one caller.
+ * Limits the transfers of one caller that are under way at the same time. While content goes to a slow client, or comes
+ * from one, the request holds no slot of the process. The anonymous callers of one network count as one caller.
  */
 import { createKeyedLimit } from "../jobs/keyed-limit.ts";
 import { resourceExhausted } from "../lib/errors.ts";

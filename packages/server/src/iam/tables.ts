@@ -232,8 +232,8 @@ export interface MembershipTable {
   identity_uid: string;
   org_uid: string;
   /**
-   * Bindings of a person who has left have no effect. `signed_in` is pending, but the organization's provider has told
-   * the organization about the person.
+   * Bindings of a person who has left have no effect. `signed_in` is pending, but the person has signed in with the
+   * organization's provider.
    */
   state: "joined" | "left" | "signed_in";
   /** Email address from the organization's own identity provider; empty for none. */

@@ -1,7 +1,7 @@
 /**
  * Package URLs (ECMA-427), in two forms. The normalized form follows the rules of each type, by packageurl-js: advisories
- * are written in it. The verbatim form keeps names as a package database or an SBOM spells them, so that the packages of
- * an image stay recognizable: the library would write the Alpine package `R` as `r`, and `+` in versions unencoded.
+ * are written in it. The verbatim form keeps names as a package database or an SBOM spells them, so that the packages of an
+ * image stay recognizable. The library would write the Alpine package `R` as `r`, and `+` in versions unencoded.
  */
 import { PackageURL } from "packageurl-js";
 

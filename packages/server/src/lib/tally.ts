@@ -1,6 +1,6 @@
 /**
- * Counts per key. A key whose count is zero is forgotten, but not at once: busy keys go to zero and back all the time, and a Map that
- * loses and gains the same key again and again allocates a new table every few times.
+ * Counts per key. A key whose count is zero is forgotten, but not at once. Busy keys go to zero and back all the time, and
+ * a Map that loses and gains the same key again and again allocates a new table every few times.
  */
 
 /** Keys at zero that may stay. */

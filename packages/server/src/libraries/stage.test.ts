@@ -23,7 +23,7 @@ test("a staged file is read although another upload of the same bytes was refuse
   assert.equal(String(await buffer(await staging.read(staged))), "bytes");
   await refuseOther();
   assert.equal(String(await staging.withFile(staged, ({ path }) => readFile(path))), "bytes");
-  // An error of the work itself is no reason to repeat it.
+  // An error of the work itself is not a reason to repeat it.
   let calls = 0;
   const work = async () => Promise.reject(new Error(`not a package, ${++calls}`));
   await assert.rejects(staging.withFile(staged, work), { message: "not a package, 1" });

@@ -2,9 +2,9 @@
  * Sends all HTTP requests to addresses that callers supplied: discovery, signing keys, caller proofs, webhooks, feeds.
  *
  * Requests use https and go to public addresses or to the operator's ranges (HOLT_OUTBOUND_ALLOW_CIDRS). Plain http is
- * allowed only for addresses in such a range. Loopback is no exception: otherwise any token could make the server
- * contact its own host. The client uses no proxies from the environment and decompresses nothing. It follows redirects
- * only on request, and checks every hop like the first one. The size and the total time of a response are limited.
+ * allowed only for addresses in such a range. Loopback is not an exception: otherwise any token could make the server
+ * contact its own host. The client uses no proxies from the environment and decompresses nothing. It follows redirects only
+ * on request, and checks every hop like the first one. The size and the total time of a response are limited.
  */
 import { parseBoundedJson } from "../lib/strict-json.ts";
 import { noTracer, type Tracer } from "../lib/tracer.ts";

@@ -1,8 +1,8 @@
 /**
- * Resolves host names, so that names with unresponsive name servers do not delay others. A DNS query comes first: it
- * needs no thread, so any number of names can wait for their name servers. The system's resolver, which blocks a thread
- * for up to half a minute, is asked only about names that DNS does not know: those of the hosts file, of search domains
- * and of other sources of this machine. libuv gives it only half of its threads, so it has limits.
+ * Resolves host names, so that names with unresponsive name servers do not delay others. A DNS query comes first: it needs
+ * no thread, so any number of names can wait for their name servers. The system's resolver, which blocks a thread for up to
+ * half a minute, is asked only about names that DNS does not know. They come from the hosts file, from search domains and
+ * from other sources of this machine. libuv gives it only half of its threads, so it has limits.
  */
 import { type LookupAddress, lookup as systemLookup } from "node:dns";
 import { Lru } from "../lib/lru.ts";

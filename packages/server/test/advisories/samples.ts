@@ -1,4 +1,4 @@
-/** What the conformance suites need to know of advisories and their mirrors. */
+/** Samples for the conformance suites: advisories and their mirrors. */
 import { AdvisoryMirrorsService } from "@holt/api/gen/holt/v1/advisory_mirrors_pb.ts";
 import { AdvisoryPreviewsService } from "@holt/api/gen/holt/v1/advisory_previews_pb.ts";
 import { ImportsService } from "@holt/api/gen/holt/v1/imports_pb.ts";

@@ -14,7 +14,7 @@ test("a push of any size takes at most 32 MiB of memory", async () => {
   const blobs = place.open();
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
-  // What the S3 server of this process stores does not count.
+  // The store of the S3 server in this process does not count.
   const stored = () => place.s3.objects.multiparts().reduce((sum, { parts }) => sum + parts.size, 0) * 8 * MIB;
   const used = () => {
     // The second collection waits for the memory that the first one frees.

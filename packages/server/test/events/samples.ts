@@ -1,4 +1,4 @@
-/** What the conformance suites need to know of subscriptions and of the event feed. */
+/** Samples for the conformance suites: subscriptions and the event feed. */
 import { EventsService } from "@holt/api/gen/holt/v1/events_pb.ts";
 import { SubscriptionSettingsService } from "@holt/api/gen/holt/v1/subscriptions_pb.ts";
 import { Subscriptions } from "@holt/api/gen/platform/events/v1/subscriptions_pb.ts";

@@ -30,7 +30,7 @@ export interface DebianRoot extends AsyncDisposable {
 
 export const ENVIRONMENT = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin" };
 
-/** @returns undefined if this machine is no Debian, or does not let this process mount */
+/** @returns undefined if this machine is not a Debian, or does not let this process mount */
 export async function openDebianRoot(): Promise<DebianRoot | undefined> {
   const system = process.env.HOLT_TEST_CHROOT ?? "/";
   if (!existsSync(join(system, "etc/debian_version")) || !["unshare", "nsenter", "chroot"].every(hasProgram)) return undefined;

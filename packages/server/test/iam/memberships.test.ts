@@ -97,7 +97,7 @@ describeWithWorld("memberships", (world) => {
     const trap = await found(stranger, name);
     await bind(stranger, victim.uid, trap);
     assert.deepEqual(await statuses(), [200, 200, 200]);
-    // Who joins both has to name one of them by its uid.
+    // A person who joins both has to name one of them by its uid.
     await world.join(victim, trap);
     assert.deepEqual(await statuses(), [400, 400, 400]);
     await world.must(leaveMembership, { uid: trap }, victim.token);

@@ -1,4 +1,4 @@
-/** What the conformance suites need to know of groups, identities, roles and everything else of IAM. */
+/** Samples for the conformance suites: groups, identities, roles and everything else of IAM. */
 import type { DescMethodUnary, JsonObject } from "@bufbuild/protobuf";
 import { capabilityName } from "@holt/api";
 import { AccessService } from "@holt/api/gen/holt/v1/access_pb.ts";

@@ -1,4 +1,4 @@
-/** What the conformance suites need to know of repos and tags. */
+/** Samples for the conformance suites: repos and tags. */
 
 import { generateKeyPairSync } from "node:crypto";
 import type { JsonObject } from "@bufbuild/protobuf";

@@ -43,7 +43,7 @@ test("no SBOM, provenance, config or chart that is read on demand costs the main
   const empty = await registry.blob(repo.name, "{}", "application/vnd.oci.empty.v1+json");
   const spdx = (key: string, element: (i: number) => string) => (bytes: number) =>
     fill(bytes, (i) => `${element(i)},`, `{"spdxVersion":"SPDX-2.3","${key}":[`, "{}]}");
-  // Of 1 MiB, their graphs are nearly as large as the limit allows.
+  // With 1 MiB, their graphs are nearly as large as the limit allows.
   const graphs = {
     packages: spdx("packages", (i) => `{"SPDXID":"p${i}"}`),
     relationships: spdx("relationships", (i) => `{"spdxElementId":"a","relatedSpdxElement":"b${i}"}`),

@@ -102,8 +102,8 @@ function testedPlan(lead: Lead | undefined, tests: readonly RawBuilder<boolean>[
 }
 
 /**
- * Plan if each filter finds many rows, and one of them finds the rows of one value: the value's part of its index is in the order of the
- * list. Undefined if there is none, or if testing the others by `INDEX` is faster.
+ * Plan if each filter finds many rows, and one of them finds the rows of one value. The part of its index with that value
+ * is in the order of the list. Undefined if there is none, or if testing the others by `INDEX` is faster.
  */
 function orderedPlan(
   found: readonly FoundFilter[],

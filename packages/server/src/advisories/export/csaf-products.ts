@@ -16,7 +16,7 @@ export interface CsafProduct {
   readonly event: PublishedEvent;
 }
 
-/** Without duplicates. Of several advisories about one product, the one with the latest event counts. */
+/** Without duplicates. If several advisories are about one product, the one with the latest event counts. */
 export function productsOf(advisories: readonly PublishedAdvisory[], { distributions }: Rendering): readonly CsafProduct[] {
   const products = new Map<string, CsafProduct>();
   for (const advisory of [...advisories].sort((a, b) => (a.latest.time < b.latest.time ? -1 : 1))) {

@@ -1,4 +1,4 @@
-/** The files that records are read from, wherever they are, and what every function that opens files shares. */
+/** The files that records are read from, and the options of every function that opens them. */
 import type { ArchiveLimits } from "../../archives/limits.ts";
 
 export interface ImportFile {

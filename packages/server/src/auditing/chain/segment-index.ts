@@ -116,8 +116,8 @@ async function insertSegments(db: WriteDb, rows: readonly AuditSegmentTable[]): 
 }
 
 /**
- * Merges the oldest segments once there are enough, one bucket after the other, so that no transaction is long. A bucket is either merged
- * or not, and a reader looks at both. What a server did not finish when it stopped, the next one does.
+ * Merges the oldest segments once there are enough, one bucket after the other, so that no transaction is long. A bucket is
+ * either merged or not, and a reader looks at both. The next server finishes the work that a stopped one left.
  */
 export async function mergeSegments(store: Store, minSegments = SEGMENTS_PER_MERGE): Promise<boolean> {
   // The last bucket is merged last.

@@ -1,6 +1,6 @@
 /**
- * The records of a segment: each names an entry that has a term. They are in buckets by the first byte of their terms, and in a merged
- * segment by the first twelve bits, so that a bucket of either has about 2 KiB. Pure.
+ * The records of a segment: each names an entry that has a term. They are in buckets by the first byte of their terms; in a
+ * merged segment, by the first twelve bits. So a bucket of either has about 2 KiB. Pure.
  */
 import type { AuditSegmentTable } from "../../audit/tables.ts";
 

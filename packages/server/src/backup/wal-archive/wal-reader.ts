@@ -101,8 +101,9 @@ export class WalReader {
   }
 
   /**
-   * The transactions that end within the frames. Transactions that were seen together have one time, and only the last of them is known:
-   * if the frames end before it, the last one that they hold stands for it, so that the archive can restore it.
+   * The transactions that end within the frames. Transactions that were seen together have one time, and only the last of
+   * them is known. If the frames end before it, the last one that they hold stands for it, so that the archive can restore
+   * it.
    */
   #commitsUntil(last: number, frames: Buffer): Commit[] {
     const commits = this.#commits.filter(({ frame }) => frame <= last);

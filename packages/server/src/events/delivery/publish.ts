@@ -169,9 +169,9 @@ async function insertDeliveries(db: WriteDb, deliveries: readonly NewDelivery[],
 }
 
 /**
- * Makes queues due. Their deliveries were inserted before, and every row is locked, also rows that need no change: a
- * release locks the row of a queue first and reads its pending deliveries afterwards, so one of the two transactions
- * sees what the other did.
+ * Makes queues due. Their deliveries were inserted before, and every row is locked, also rows that need no change. A
+ * release locks the row of a queue first and reads its pending deliveries afterwards. So one of the two transactions sees
+ * what the other did.
  * @param uids sorted: every transaction that locks several queues locks them in this order, to avoid deadlocks
  */
 async function touchQueues(db: WriteDb, uids: readonly string[], time: string): Promise<void> {

@@ -50,8 +50,8 @@ export interface Verdict {
 }
 
 /**
- * After this many failures in a row the sink is in trouble, not an event: the queue is held, and one event at a time
- * finds out whether the sink is well again.
+ * After this many failures in a row the fault is in the sink, not in an event. The queue is held, and one event at a time
+ * finds out whether the sink answers again.
  */
 const FAILURES_TO_HOLD = 3;
 /** Fewer attempts prove nothing, however long ago the first one was: the server may have been off. */

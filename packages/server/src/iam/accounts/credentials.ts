@@ -45,7 +45,7 @@ export async function removeCredentials(db: WriteDb, identityUid: string, resets
 export type SpentFactor = "app" | "recovery_code";
 
 /**
- * Spends a code of the authenticator app, or a recovery code. Of two transactions with the same code, one gets it.
+ * Spends a code of the authenticator app, or a recovery code. If two transactions have the same code, one gets it.
  * @returns undefined for a wrong code
  */
 export async function spendSecondFactor(

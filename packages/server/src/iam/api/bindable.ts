@@ -1,6 +1,6 @@
 /**
- * Whether an identity may be bound to a role at a group: both exist, the role belongs to the group, the identity can act there, and the
- * caller holds all capabilities of the role.
+ * Checks whether an identity may be bound to a role at a group. Both exist, the role belongs to the group, the identity can
+ * act there, and the caller holds all capabilities of the role.
  */
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import type { RoleBinding } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";

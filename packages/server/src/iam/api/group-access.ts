@@ -88,7 +88,10 @@ function noOrganization(): HoltError {
   });
 }
 
-/** Of several concurrent requests, one is recorded. @throws RESOURCE_EXHAUSTED; NOT_FOUND if the organization was just deleted */
+/**
+ * One of several concurrent requests is recorded. @throws RESOURCE_EXHAUSTED; NOT_FOUND if the organization was just
+ * deleted
+ */
 async function recordRequest(groupUid: string, email: string, { db, principal, now }: WriteCall): Promise<void> {
   const identityUid = principal?.uid ?? "";
   const group = await db.dialect.forKeyShare(db.selectFrom("group").select("uid").where("uid", "=", groupUid)).executeTakeFirst();

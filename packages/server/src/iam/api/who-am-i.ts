@@ -31,7 +31,10 @@ export async function whoAmI(call: Call): Promise<WhoAmI> {
   });
 }
 
-/** One entry for each group of organizations that the caller has joined, since anyone can bind a person: the role that has exactly the capabilities held there, or else the capabilities by name. */
+/**
+ * One entry for each group of organizations that the caller has joined, since anyone can bind a person. It names the role
+ * that has exactly the capabilities held there, or else the capabilities.
+ */
 async function held({ access, db }: Call, principal: Principal): Promise<MessageInitShape<typeof WhoAmI_CapabilitySchema>[]> {
   const entries = [...access.entries()].filter(([uid]) => access.hasJoined(uid));
   const groups = await groupsOf(

@@ -1,7 +1,7 @@
 /**
- * Authenticates callers of the registry and the package endpoints. They send a Holt token as bearer or password, the
- * user name and password of a pull token, an identity's uid with a token that may assume it, or nothing at all: then they
- * may read what is public.
+ * Authenticates callers of the registry and the package endpoints. They send a Holt token as bearer or password, the user
+ * name and password of a pull token, or an identity's uid with a token that may assume it. Anonymous callers may read
+ * public content.
  */
 import { type Access, NO_ACCESS } from "../../access/capabilities.ts";
 import { ANONYMOUS_UID, anonymousPrincipal, isAnonymous, type Principal } from "../../access/principal.ts";

@@ -78,7 +78,7 @@ export function operatorAccount(claims: Claims, { issuer, subject, audience }: A
 /**
  * Account at an organization's identity provider. Its claim about the email counts in that organization only.
  * @param use how the token came. The login is valid in that organization only if the caller presented the token, or if
- * others rely on the issuer, too: any organization can register a shared issuer with a client of its own, obtains the
+ * others rely on the issuer, too. Any organization can register a shared issuer with a client of its own. It obtains the
  * tokens of everyone who signs in to that client, and may even control their claims
  */
 export function memberAccount(

@@ -38,7 +38,7 @@ export async function recordMembership(db: WriteDb, account: PersonAccount, now:
   if (isNew) await grants.recordChange(db, [identityUid]);
 }
 
-/** Of two concurrent logins, exactly one is the first. */
+/** Exactly one of two concurrent logins is the first. */
 async function isFirstLogin(db: WriteDb, idpUid: string, identityUid: string, now: Date): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
     .insertInto("provider_login")

@@ -10,7 +10,7 @@ import { isAtOrBelow, rootOf } from "../../lib/uid.ts";
 import type { IdentityProviderRecord } from "./identity-provider-record.ts";
 import { findScimGroups } from "./scim-record.ts";
 
-/** Tokens travel in headers, whose size is limited. Of more mappings, the first by uid are used. */
+/** Tokens travel in headers, whose size is limited. If there are more mappings, the first by uid are used. */
 const MAX_MAPPINGS_PER_SESSION = 64;
 
 /**

@@ -40,7 +40,7 @@ export function startPullTokenExpiry(options: PullTokenExpiryOptions): Loop {
   return new Loop({ name: "announcing the expiry of pull tokens", log, spacingMs: 100, step: waitFully(step) });
 }
 
-/** Of several servers, one announces a token. @returns the number of events */
+/** One of several servers announces a token. @returns the number of events */
 export async function announceExpiring(db: WriteDb, now: Date, names: EventNames): Promise<number> {
   const due = db
     .selectFrom("pull_token")

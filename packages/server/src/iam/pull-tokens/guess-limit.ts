@@ -1,6 +1,6 @@
 /**
- * Limits wrong passwords: per remote address and user name, so that one misconfigured machine does not lock out others
- * behind the same address, per remote address, and per user name where people choose the passwords.
+ * Limits wrong passwords per remote address, per remote address and user name, and, where people choose the passwords, per
+ * user name. So one misconfigured machine does not lock out others behind the same address.
  */
 import type { IsProxy } from "../../http/proxy-addresses.ts";
 import { networkOf } from "../../http/remote-network.ts";

@@ -1,6 +1,7 @@
 /**
- * Generates the passwords of pull tokens and recognizes them: a prefix that secret scanners find, 43 random characters,
- * and a checksum of six characters, with which scanners and this server tell a password from a similar text. Pure.
+ * Generates the passwords of pull tokens and recognizes them. A password is a prefix that secret scanners find, 43 random
+ * characters, and a checksum of six characters. With the checksum, scanners and this server tell a password from a similar
+ * text. Pure.
  */
 import { randomInt } from "node:crypto";
 import { crc32 } from "node:zlib";

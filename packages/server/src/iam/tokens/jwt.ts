@@ -96,8 +96,8 @@ export function audiencesOf(claims: Claims): string[] {
 }
 
 /**
- * Audiences that a client may accept an ID token by as its own ID. Of several audiences, this is only the one that the
- * token was issued to, which `azp` names (OpenID Connect Core §3.1.3.7): the others merely may read it.
+ * Audiences that a client may accept an ID token by as its own ID. If there are several audiences, only the one that the
+ * token was issued to, which `azp` names (OpenID Connect Core §3.1.3.7). The others merely may read it.
  */
 export function clientAudiencesOf(claims: Claims): string[] {
   const audiences = [...new Set(audiencesOf(claims))];

@@ -68,9 +68,9 @@ export function narrow(access: Access, inherited: Narrowing, wanted: Narrowing):
 }
 
 /**
- * A token scoped to a group has, in the groups below, only the capabilities held at that group; bindings further down
- * do not count. Narrowing such a token to a group below must not add the bindings there, so the new token is limited to
- * the capabilities of the old token at its new scopes.
+ * A token scoped to a group has, in the groups below, only the capabilities held at that group; bindings further down do
+ * not count. Narrowing such a token to a group below must not add the bindings there. So the new token is limited to the
+ * capabilities of the old token at its new scopes.
  */
 function capabilitiesAtScopes(left: Access, from: readonly string[] | undefined, to: readonly string[] | undefined): bigint[] {
   if (from === undefined || to === undefined || to.every((scope) => from.includes(scope))) return [];

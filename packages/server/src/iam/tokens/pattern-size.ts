@@ -1,6 +1,6 @@
 /**
- * Estimates the size of a compiled pattern from its source, before it is compiled. What a pattern means is in
- * pattern.ts. Pure.
+ * Estimates the size of a compiled pattern from its source, before it is compiled. pattern.ts defines what a pattern means.
+ * Pure.
  */
 
 export interface PatternSize {

@@ -71,7 +71,10 @@ export function reusedTokenError(): Error {
   return unauthenticated("the refresh token was already used; log in again");
 }
 
-/** An entry for exchanges that are no call, such as sign-ins in a browser. A call has an entry of its own, which names the identity. */
+/**
+ * An entry for exchanges that are not calls, such as sign-ins in a browser. A call has an entry of its own, which names the
+ * identity.
+ */
 async function auditToken(db: WriteDb, { identityUid, session }: Pick<PreparedExchange, "identityUid" | "session">, now: Date) {
   db.audit.actor = identityUid;
   if (db.audit.isCovered) return;

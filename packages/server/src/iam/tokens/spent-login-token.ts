@@ -13,7 +13,7 @@ export interface SpendableToken {
 const KEPT_MS = 10 * 60_000;
 
 /**
- * Also deletes the records of expired tokens. Of two transactions at the same time, one succeeds.
+ * Also deletes the records of expired tokens. One of two concurrent transactions succeeds.
  * @throws UNAUTHENTICATED if the token was already spent
  */
 export async function spendLoginToken(db: WriteDb, { hash, expiry }: SpendableToken, now: Date): Promise<void> {

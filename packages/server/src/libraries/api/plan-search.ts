@@ -1,6 +1,6 @@
 /**
- * Query planner of searches for libraries. Names are counted by their substrings in advance, so the total of a search for up to three
- * characters is known. Of a longer text, the substring that the fewest names contain finds the names.
+ * Query planner of searches for libraries. Names are counted by their substrings in advance, so the total of a search for
+ * up to three characters is known. The names with a longer text are found by its substring that the fewest names contain.
  */
 import type { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { type RawBuilder, sql } from "kysely";

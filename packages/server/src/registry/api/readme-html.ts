@@ -1,6 +1,7 @@
 /**
- * Checks whether a readme is safe to show. Readmes are stored as Markdown and rendered by clients, so any renderer must be safe: the check
- * renders the readme with all its HTML, parses the result as browsers do, and refuses it if a sanitizer would remove anything.
+ * Checks whether a readme is safe to show. Readmes are stored as Markdown and rendered by clients, so any renderer must be
+ * safe. The check renders the readme with all its HTML, parses the result as browsers do, and refuses it if a sanitizer
+ * would remove anything.
  */
 import { isDeepStrictEqual } from "node:util";
 import { fromParse5 } from "hast-util-from-parse5";

@@ -31,8 +31,8 @@ export interface RegistryNames extends EventNames {
 }
 
 /**
- * The source of registry events. It must be a URI-reference (CloudEvents §2.1): a plain name is a relative one, but a host
- * with a port needs the two slashes, or its name would be read as a scheme.
+ * The source of registry events. It must be a URI-reference (CloudEvents §2.1). A plain name is a relative one, but a host
+ * with a port needs the two slashes: otherwise its name is read as a scheme.
  */
 function sourceOf(registryHost: string): string {
   return registryHost.includes(":") ? `//${registryHost}` : registryHost;

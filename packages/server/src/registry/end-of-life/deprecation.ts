@@ -1,4 +1,4 @@
-/** Shows tags as deprecated once their end of life is over. What is stored is the mark that the owner set by hand. */
+/** Shows tags as deprecated once their end of life is over. The database stores the mark that the owner set by hand. */
 import { EndOfLife_State as State } from "@holt/api/gen/holt/v1/end_of_life_pb.ts";
 import { sql } from "kysely";
 import type { StoredTest } from "../../api/resource/counted-page.ts";

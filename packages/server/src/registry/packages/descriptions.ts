@@ -1,6 +1,6 @@
 /**
  * Finds the manifests that describe the content of an image. These are the image itself, and in the same repo its
- * referrers, cosign's SBOM tags, and attestations in its index. What other repos attach to the same image does not
+ * referrers, cosign's SBOM tags, and attestations in its index. Documents that other repos attach to the same image do not
  * count.
  */
 import { sql } from "kysely";

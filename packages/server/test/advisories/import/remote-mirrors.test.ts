@@ -130,7 +130,7 @@ describeWithWorld("advisory mirrors", (world) => {
       (await advisoriesIn(world, group)).map(({ artifact_name: name }) => name),
       ["openssl", "zlib"],
     );
-    // Of those that have ended only the last is kept.
+    // Only the last of those that have ended is kept.
     assert.equal(codeOf(await world.rest.call(ImportsService.method.getImport, { uid: stored.uid }, world.owner.token)), Code.NOT_FOUND);
     const fourth = await feeds.run(uid, world.owner.token, true);
     assert.equal(feed.asked("/tagged.yaml").at(-1)?.["if-none-match"], undefined);
@@ -237,7 +237,7 @@ describeWithWorld("advisory mirrors", (world) => {
     assert.equal(identity, approver.uid);
     await feeds.run(uid, writer.token);
     assert.deepEqual(await states(), [["a", 2, approver.uid]]);
-    // Another interval is no other feed.
+    // Another interval is not another feed.
     const update = (change: object, token: string) => world.must(updateAdvisoryMirror, { advisoryMirror: { uid, ...change } }, token);
     assert.equal((await update({ interval: { seconds: 7200n } }, writer.token)).identity, approver.uid);
     assert.equal((await update({ url: `${feed.url}/second` }, writer.token)).identity, writer.uid);

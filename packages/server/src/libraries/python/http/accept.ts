@@ -11,7 +11,7 @@ const HTML_V1 = "application/vnd.pypi.simple.v1+html";
 const AS_HTML: PageType = { format: "html", contentType: "text/html; charset=utf-8" };
 const AS_JSON: PageType = { format: "json", contentType: JSON_V1 };
 
-/** Of types with equal weight the first wins. Older clients send no header or a wildcard, and expect `text/html`. */
+/** The first of several types with equal weight wins. Older clients send no header or a wildcard, and expect `text/html`. */
 const OFFERED: readonly (readonly [name: string, PageType])[] = [
   ["text/html", AS_HTML],
   [JSON_V1, AS_JSON],
