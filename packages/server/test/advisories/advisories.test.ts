@@ -1,49 +1,21 @@
-/**
- * Tests of advisories beyond the conformance suites: writing with version 1, reading with version 2, deletion, and
- * severities.
- */
+/** Tests of advisories beyond the conformance suites: writing with version 1, reading with version 2, limits and rights. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { before, test } from "node:test";
-import { type JsonObject, type MessageInitShape, toJson, toJsonString } from "@bufbuild/protobuf";
-import {
-  Advisories,
-  type Advisory,
-  AdvisoryEventSchema,
-  AdvisorySchema,
-  ReviewStatus,
-} from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
+import { type JsonObject, type MessageInitShape, toJson } from "@bufbuild/protobuf";
+import { Advisories, type Advisory, AdvisorySchema, ReviewStatus } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { AdvisoriesService, AdvisorySchema as AdvisorySchemaV2 } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
-import { sql } from "kysely";
-import { advisoryBodies } from "../../src/advisories/migrations/016-advisory-bodies.ts";
-import { eventTypeOf } from "../../src/advisories/model/event-types.ts";
 import { MAX_PEOPLE } from "../../src/advisories/model/people.ts";
-import { advisoryFromRow } from "../../src/advisories/storage/load.ts";
-import { dateFromTimestamp, timestampFromDate } from "../../src/lib/clock.ts";
+import { timestampFromDate } from "../../src/lib/clock.ts";
 import { Code } from "../../src/lib/errors.ts";
-import { parentOf } from "../../src/lib/uid.ts";
+import { base, createAdvisoryRequests, fixed, full, later } from "../harness/advisories/advisory-requests.ts";
 import { answerOf, codeOf } from "../harness/clients.ts";
 import { builtInRole } from "../harness/iam/iam.ts";
-import { assertInvalid, assertPrecondition, assertRefused } from "../harness/refusal.ts";
+import { assertInvalid, assertRefused } from "../harness/refusal.ts";
 import { describeWithWorld, type World } from "../harness/world.ts";
 
 const v1 = Advisories.method;
 const v2 = AdvisoriesService.method;
-type Init = MessageInitShape<typeof AdvisorySchema>;
-
-const base = { artifactType: "apk", artifactName: "openssl" };
-const fixed = { case: "fixed", value: { fixedVersion: "1.2-r0" } } as const;
-const later = { case: "fixed", value: { fixedVersion: "2" } } as const;
-const full: Init = {
-  ...base,
-  artifactArchitecture: "x86_64",
-  componentName: "stdlib",
-  componentType: "go-module",
-  componentLocation: "/usr/bin/é",
-  aliases: ["CVE-2024-0001", "GHSA-aaaa-bbbb-cccc", "CVE-2024-0001"],
-  author: "“ann” <b> & \\",
-  legacyAdvisoryID: "OLD-1",
-};
 
 describeWithWorld("advisories", (world: World) => {
   let group: string;
@@ -51,13 +23,7 @@ describeWithWorld("advisories", (world: World) => {
     await world.bind(world.owner.uid, await builtInRole(world, "advisories.admin"), world.orgUid);
     group = await world.group(world.orgUid, "advisories");
   });
-
-  const make = (advisory: Init = base, parentId = group): Promise<Advisory> => world.must(v1.create, { parentId, advisory });
-  const post = (advisory: object, parentId = group) => world.raw("POST", "/vulnerabilities/v1/advisories", { parentId, advisory });
-  const put = (id: string, body: object) => world.raw("PUT", `/vulnerabilities/v1/advisories/${id}`, body);
-  const postEvent = (id: string, advisoryEvent: object) =>
-    world.raw("POST", `/vulnerabilities/v1/advisories/${id}/events`, { advisoryEvent });
-  const get = async (uid: string) => JSON.parse((await world.raw("GET", `/vulnerabilities/v2/advisories/${uid}`)).text) as JsonObject;
+  const { make, post, put, postEvent, get } = createAdvisoryRequests(world, () => group);
 
   test("a written advisory reads back in both versions, over REST and gRPC, with its lists in order", async () => {
     for (const client of [world.rest, world.grpc]) {
@@ -134,181 +100,6 @@ describeWithWorld("advisories", (world: World) => {
     assert.deepEqual([made.createdAt, made.deletedAt], [timestampFromDate(world.clock.now()), undefined]);
   });
 
-  test("an event with a past time is accepted and sorted among the others by its time", async () => {
-    const earlier = timestampFromDate(new Date("2024-01-02T03:04:05.678Z"));
-    const made = await make({
-      ...base,
-      events: [
-        { type: fixed, issue: "second" },
-        { type: fixed, issue: "first", timestamp: earlier },
-      ],
-    });
-    assert.deepEqual(
-      made.events.map(({ issue }) => issue),
-      ["first", "second"],
-    );
-    assert.deepEqual(made.events[0]?.timestamp, earlier);
-    assertInvalid(await postEvent(made.id, { fixed: { fixedVersion: "1" }, timestamp: "2200-01-01T00:00:00Z" }), "timestamp");
-    const between = await world.must(v1.createAdvisoryEvent, {
-      parentId: made.id,
-      advisoryEvent: { type: fixed, issue: "between", timestamp: timestampFromDate(new Date("2025-01-01")) },
-    });
-    const { items } = await world.must(v1.listAdvisoryEvents, { parentId: made.id });
-    assert.deepEqual(
-      items.map(({ issue }) => issue),
-      ["first", "between", "second"],
-    );
-    assert.equal(items[1]?.id, between.id);
-  });
-
-  test("events of the same time keep the order in which they were created", async () => {
-    const issues = Array.from({ length: 12 }, (_, i) => `${i}`);
-    const { id } = await make({ ...base, events: issues.slice(0, 8).map((issue) => ({ type: fixed, issue })) });
-    for (const issue of issues.slice(8)) await world.must(v1.createAdvisoryEvent, { parentId: id, advisoryEvent: { type: fixed, issue } });
-    assert.deepEqual(
-      (await world.must(v1.listAdvisoryEvents, { parentId: id })).items.map(({ issue }) => issue),
-      issues,
-    );
-    assert.deepEqual(
-      ((await get(id)).events as JsonObject[]).map(({ issue }) => issue),
-      issues,
-    );
-  });
-
-  test("only version 1 returns an event of the type componentLocationChanged", async () => {
-    const { id, events } = await make({
-      ...base,
-      events: [{ type: { case: "componentLocationChanged", value: { newLocation: "/opt" } } }, { type: fixed }],
-    });
-    assert.deepEqual(
-      ((await get(id)).events as JsonObject[]).map(({ uid }) => uid),
-      [events[1]?.id],
-    );
-    assert.equal((await world.must(v1.listAdvisoryEvents, { parentId: id })).items.length, 2);
-  });
-
-  test("migration 016 loses no event of the former event table", async () => {
-    const moved = (newLocation: string) => ({ case: "componentLocationChanged", value: { newLocation } }) as const;
-    const { id, events } = await make({
-      ...base,
-      artifactName: "migrated",
-      events: [{ type: moved("/b") }, { type: fixed }, { type: moved("/a") }, { type: later }],
-    });
-    const other = await make({ ...base, artifactName: "migrated, too", events: [{ type: fixed }] });
-    const { store } = world;
-    const rows = () => store.reader.selectFrom("advisory").selectAll().orderBy("uid").execute();
-    const made = await rows();
-    const { text, integer } = store.dialect.types;
-    await store.transaction(async (db) => {
-      await sql.raw("alter table advisory drop column other_events").execute(db);
-      await sql
-        .raw(`create table advisory_event (uid ${text}, advisory_uid ${text}, create_time ${text}, type ${integer}, body ${text})`)
-        .execute(db);
-      const all = made.flatMap((row) => advisoryFromRow(row).events);
-      for (const event of all.toReversed()) {
-        const time = dateFromTimestamp(event.timestamp!).toISOString();
-        const [uid, body] = [event.id, toJsonString(AdvisoryEventSchema, event, { alwaysEmitImplicit: true })];
-        await sql`insert into advisory_event values (${uid}, ${parentOf(uid)}, ${time}, ${eventTypeOf(event)}, ${body})`.execute(db);
-      }
-      for (const statement of advisoryBodies.statements(store.dialect)) await sql.raw(statement).execute(db);
-    });
-    const migrated = await rows();
-    assert.deepEqual(migrated.map(advisoryFromRow), made.map(advisoryFromRow));
-    assert.deepEqual(
-      migrated.filter(({ other_events }) => other_events !== "").map(({ uid }) => uid),
-      made.filter(({ other_events }) => other_events !== "").map(({ uid }) => uid),
-    );
-    assert.deepEqual((await world.must(v1.listAdvisoryEvents, { parentId: id })).items, events);
-    assert.deepEqual((await world.must(v1.listAdvisoryEvents, { parentId: other.id })).items, other.events);
-  });
-
-  test("an update replaces the fields, keeps uid, advisory id, author and events, and changes no time if it changes nothing", async () => {
-    const made = await make({ ...full, artifactName: "replaced", advisoryId: "KEEP-1", events: [{ type: fixed }] });
-    world.clock.advance(1000);
-    const same = await put(made.id, toJson(AdvisorySchema, made) as JsonObject);
-    assert.deepEqual(
-      JSON.parse(same.text),
-      JSON.parse((await world.raw("GET", `/vulnerabilities/v1/advisories?id=${made.id}`)).text).items[0],
-    );
-    assert.equal((await get(made.id)).updateTime, (await get(made.id)).createTime);
-    const answer = await put(made.id, {
-      artifactType: "deb",
-      artifactName: "renamed",
-      aliases: ["CVE-1"],
-      events: [],
-      createdAt: "2000-01-01T00:00:00Z",
-      id: "other",
-    });
-    assert.equal(answer.status, 200, answer.text);
-    const after = (await world.must(v1.list, { id: made.id })).items[0] as Advisory;
-    const { componentName: _n, componentType: _t, componentLocation: _l, legacyAdvisoryID: _i, ...kept } = made;
-    assert.deepEqual(
-      { ...after, updatedAt: undefined, componentName: "", componentType: "", componentLocation: "" },
-      {
-        ...kept,
-        artifactType: "deb",
-        artifactName: "renamed",
-        artifactArchitecture: "",
-        aliases: ["CVE-1"],
-        componentName: "",
-        componentType: "",
-        componentLocation: "",
-        updatedAt: undefined,
-      },
-    );
-    assert.deepEqual(after.updatedAt, timestampFromDate(world.clock.now()));
-    const found = async (query: string) =>
-      JSON.parse((await world.raw("GET", `/vulnerabilities/v2/advisories?uidp.ids=${made.id}&${query}`)).text).totalCount;
-    assert.deepEqual(
-      await Promise.all(["aliases=CVE-1", "aliases=CVE-2024-0001", "query=renam", "query=replaced", "artifactTypes=apk"].map(found)),
-      ["1", "0", "1", "0", "0"],
-    );
-  });
-
-  test("a deleted advisory is in no list, is returned by Get, and cannot be changed", async () => {
-    const made = await make({ ...full, artifactName: "deleted", advisoryId: "DEL-1", events: [{ type: fixed }] });
-    const remove = () => world.raw("DELETE", `/vulnerabilities/v1/advisories/${made.id}`);
-    world.clock.advance(1000);
-    assert.deepEqual(
-      [await remove(), JSON.parse((await remove()).text)].map((answer) => answer.text ?? answer),
-      ["{}", {}],
-    );
-    const { deleteTime, updateTime } = await get(made.id);
-    assert.equal(deleteTime, world.clock.now().toISOString());
-    assert.equal(updateTime, deleteTime);
-    world.clock.advance(1000);
-    assert.equal((await remove()).status, 200);
-    assert.equal((await get(made.id)).deleteTime, deleteTime);
-    for (const query of ["artifactNames=deleted", "query=deleted", "advisoryIds=DEL-1", `uidp.ids=${made.id}`]) {
-      const { advisories, totalCount } = JSON.parse((await world.raw("GET", `/vulnerabilities/v2/advisories?${query}`)).text);
-      assert.deepEqual([advisories, totalCount], [[], "0"], query);
-    }
-    const event = made.events[0]?.id ?? "";
-    const refusals = [
-      put(made.id, base),
-      postEvent(made.id, { fixed: { fixedVersion: "1" } }),
-      world.raw("PUT", `/vulnerabilities/v1/advisory_events/${event}`, { issue: "x" }),
-    ];
-    for (const answer of await Promise.all(refusals))
-      assertPrecondition(answer, "ADVISORY_DELETED", "the advisory is deleted and cannot be changed");
-    assert.equal((await world.must(v1.listAdvisoryEvents, { parentId: made.id })).items.length, 1);
-  });
-
-  test("a group cannot have two live advisories with the same identity, and a deleted one is replaced", async () => {
-    const about = { ...full, advisoryId: "ONE-1", artifactName: "once" };
-    const first = await make(about);
-    const { details } = assertRefused(await post({ ...about, aliases: [] }), Code.ALREADY_EXISTS);
-    assert.deepEqual([details[1]?.resourceType, details[1]?.resourceName], ["vulnerabilities.holt.dev/Advisory", first.id]);
-    const other = await make({ ...about, artifactArchitecture: "aarch64" });
-    assertRefused(await put(other.id, { ...about, events: [] }), Code.ALREADY_EXISTS);
-    await make(about, await world.group(group, "elsewhere"));
-    await world.must(v1.delete, { id: first.id });
-    const second = await make(about);
-    await world.must(v1.delete, { id: second.id });
-    await make(about);
-    assert.equal((await get(first.id)).uid, first.id);
-  });
-
   test("an advisory without a component has the same fields in every answer of version 1", async () => {
     for (const client of world.clients) {
       const ask = <M extends (typeof v1)["create" | "update"]>(method: M, request: MessageInitShape<M["input"]>) =>
@@ -320,18 +111,6 @@ describeWithWorld("advisories", (world: World) => {
       assert.deepEqual([same, items[0]], [made, made]);
       assert.equal(made.componentName, undefined);
     }
-  });
-
-  test("the events of an advisory that does not exist are an empty list", async () => {
-    const parentId = `${group}/0000000000000000`;
-    for (const client of world.clients)
-      assert.deepEqual(answerOf(await client.call(v1.listAdvisoryEvents, { parentId }, world.owner.token)).items, []);
-  });
-
-  test("exactly one of many concurrent creations of the same advisory succeeds", async () => {
-    const answers = await Promise.all(Array.from({ length: 8 }, () => post({ ...base, advisoryId: "RACE-1" })));
-    assert.equal(answers.filter(({ status }) => status === 200).length, 1);
-    for (const answer of answers) if (answer.status !== 200) assertRefused(answer, Code.ALREADY_EXISTS);
   });
 
   test("a missing or too large field is refused with its name", async () => {
@@ -451,19 +230,6 @@ describeWithWorld("advisories", (world: World) => {
         .execute(),
     );
     assert.deepEqual((await get(one.id)).severities, [score("d")]);
-  });
-
-  test("a group with live advisories cannot be deleted, and deleting a group deletes its deleted advisories", async () => {
-    const folder = await world.group(group, "to delete");
-    const { id } = await make({ ...full, events: [{ type: fixed }] }, folder);
-    const remove = () => world.raw("DELETE", `/iam/v2/groups/${folder}`);
-    assertPrecondition(await remove(), "RESOURCE_NOT_EMPTY", "cannot delete group with child resources");
-    await world.must(v1.delete, { id });
-    assert.equal((await remove()).status, 200);
-    for (const table of ["advisory_alias", "advisory_term"] as const)
-      assert.deepEqual(await world.store.reader.selectFrom(table).select("advisory_uid").where("advisory_uid", "=", id).execute(), []);
-    for (const table of ["advisory_count", "advisory_people_count"] as const)
-      assert.deepEqual(await world.store.reader.selectFrom(table).select("group_uid").where("group_uid", "=", folder).execute(), []);
   });
 
   test("a caller without rights at a group cannot read, write or count its advisories", async () => {
