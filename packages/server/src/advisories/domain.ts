@@ -16,7 +16,7 @@ import { feedFiles } from "./migrations/055-feed-files.ts";
 import { optionalAdvisoryColumns } from "./migrations/057-optional-advisory-columns.ts";
 import { advisoryNames } from "./migrations/059-advisory-names.ts";
 import { advisoriesTables } from "./organization-tables.ts";
-import "./tables.ts";
+import { FETCH_LEASE_MS, IMPORT_LEASE_MS, MATCHING_LEASE_MS } from "./tables.ts";
 
 const ADVISORY = {
   kind: SearchHit_Kind.ADVISORY,
@@ -69,9 +69,9 @@ export const advisoriesDomain: Domain = {
     ],
   },
   queues: [
-    { name: "matching", table: "match_request", leases: "match_turn" },
-    { name: "mirrors", table: "advisory_mirror_run", where: sql`next_time is not null`, since: "next_time" },
-    { name: "fetches", table: "advisory_import_fetch", since: "create_time" },
-    { name: "imports", table: "advisory_import", where: sql`state = 'waiting'`, since: "create_time" },
+    { name: "matching", table: "match_request", leases: "match_turn", leaseMs: MATCHING_LEASE_MS },
+    { name: "mirrors", table: "advisory_mirror_run", leaseMs: FETCH_LEASE_MS, where: sql`next_time is not null`, since: "next_time" },
+    { name: "fetches", table: "advisory_import_fetch", leaseMs: FETCH_LEASE_MS, since: "create_time" },
+    { name: "imports", table: "advisory_import", leaseMs: IMPORT_LEASE_MS, where: sql`state = 'waiting'`, since: "create_time" },
   ],
 };

@@ -163,6 +163,9 @@ export interface VulnerabilityTable {
   body: string;
 }
 
+/** How long a lease on a fetch lasts unless it is renewed: of a mirror, or of an import that names an address. */
+export const FETCH_LEASE_MS = 30_000;
+
 /**
  * A feed that is fetched periodically. The body includes the result of the last fetch; recording it does not change
  * `update_time`.
@@ -191,6 +194,9 @@ export interface AdvisoryMirrorRunTable {
   lease_holder: string | null;
   lease_time: string | null;
 }
+
+/** How long a lease on a row of this table lasts unless it is renewed. */
+export const IMPORT_LEASE_MS = 30_000;
 
 /** An import: its file, its state and its results. */
 export interface AdvisoryImportTable {
@@ -297,6 +303,9 @@ export interface MatchRequestTable {
   /** The empty string for images from before the upgrade. */
   token: string;
 }
+
+/** How long a lease on a row of this table lasts unless it is renewed. */
+export const MATCHING_LEASE_MS = 60_000;
 
 /** When each organization's requests were worked on last. */
 export interface MatchTurnTable {

@@ -6,7 +6,7 @@ import { subscriptionTypes } from "./migrations/029-subscription-types.ts";
 import { eventContexts } from "./migrations/030-event-contexts.ts";
 import { deliveryExchanges } from "./migrations/049-delivery-exchanges.ts";
 import { eventsTables } from "./organization-tables.ts";
-import "./tables.ts";
+import { DELIVERY_LEASE_MS } from "./tables.ts";
 
 export const eventsDomain: Domain = {
   name: "events",
@@ -15,6 +15,12 @@ export const eventsDomain: Domain = {
   countedRows: [{ kind: "subscription", table: "subscription" }],
   onGroupDelete: { blockedBy: [{ table: "subscription" }] },
   queues: [
-    { name: "deliveries", table: "subscription_queue", where: sql`next_time is not null and pause_time is null`, since: "next_time" },
+    {
+      name: "deliveries",
+      table: "subscription_queue",
+      leaseMs: DELIVERY_LEASE_MS,
+      where: sql`next_time is not null and pause_time is null`,
+      since: "next_time",
+    },
   ],
 };

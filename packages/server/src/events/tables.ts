@@ -17,6 +17,9 @@ export interface SubscriptionTable extends ResourceTable {
   types: Generated<string>;
 }
 
+/** How long a lease on a row of this table lasts unless it is renewed. */
+export const DELIVERY_LEASE_MS = 10_000;
+
 /** The delivery state of a subscription. One server at a time delivers its events, in order. */
 export interface SubscriptionQueueTable {
   subscription_uid: string;

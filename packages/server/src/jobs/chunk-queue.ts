@@ -12,8 +12,8 @@ import { createLease, type Lease, RELEASED } from "./lease.ts";
 import { createPace } from "./pace.ts";
 import { LostLease, Worker } from "./worker.ts";
 
-const LEASE_MS = 60_000;
-const RENEW_MS = 15_000;
+/** Renewals within the duration of a lease. */
+const RENEWALS_PER_LEASE = 4;
 /** How often to look for items that other servers queued or left behind. */
 const POLL_MS = 2000;
 /** Other writers have at least half of the time. */
@@ -38,6 +38,8 @@ export interface ChunkQueueOptions {
   readonly table: QueueTable;
   /** The column that is the primary key. Its values begin with the uid of something in an organization. */
   readonly key: string;
+  /** How long a lease on an item lasts unless it is renewed. */
+  readonly leaseMs: number;
   /**
    * Works on the next chunk of an item, and updates or deletes its row. Calls `lockItem` before it reads the row, and
    * after it has locked what writers lock before they queue an item.
@@ -61,10 +63,17 @@ export function queuedItem(now: Date): ItemColumns {
   return { request_time: now.toISOString(), ...RELEASED };
 }
 
-export function createChunkQueue({ store, clock, table: name, key, runChunk }: Omit<ChunkQueueOptions, "name" | "log">): ChunkQueue {
+export function createChunkQueue({
+  store,
+  clock,
+  table: name,
+  key,
+  leaseMs,
+  runChunk,
+}: Omit<ChunkQueueOptions, "name" | "log">): ChunkQueue {
   // All tables of queues have the columns that are used here.
   const table = name as "repo_share";
-  const lease = createLease({ store, clock, table, key, durationMs: LEASE_MS });
+  const lease = createLease({ store, clock, table, key, durationMs: leaseMs });
   const keyColumn = sql.ref<string>(key);
   const free = (db: ReadDb) => db.selectFrom(table).select(keyColumn.as("key")).where(lease.isFree());
   const firstAfter = async (db: ReadDb, from: string) =>
@@ -103,7 +112,7 @@ export function startChunkQueue(options: ChunkQueueOptions): Worker<string> {
     name,
     log,
     lease: queue.lease,
-    renewMs: RENEW_MS,
+    renewMs: options.leaseMs / RENEWALS_PER_LEASE,
     maxRuns: 1,
     keyOf: (item) => item,
     async claim() {

@@ -60,15 +60,27 @@ export interface Lease {
   releaseLeftBehind(keys?: readonly string[]): Promise<void>;
 }
 
+/** A condition on the column `lease_time`: a server has a lease that has not ended. */
+export function isLeaseHeld(now: Date, durationMs: number): RawBuilder<boolean> {
+  return sql<boolean>`(lease_time >= ${timeAfter(now, 0)} and lease_time <= ${latestEnd(now, durationMs)})`;
+}
+
+function isLeaseFree(now: Date, durationMs: number): RawBuilder<boolean> {
+  return sql<boolean>`(lease_time is null or lease_time < ${timeAfter(now, 0)} or lease_time > ${latestEnd(now, durationMs)})`;
+}
+
+/** A lease that ends later than any server could set it is not held: the clock was ahead, and was corrected. */
+const latestEnd = (now: Date, durationMs: number) => timeAfter(now, 2 * durationMs);
+
+const timeAfter = (now: Date, ms: number) => new Date(now.getTime() + ms).toISOString();
+
 export function createLease({ store, clock, key, durationMs, ...options }: LeaseOptions): Lease {
   // All leased tables have the columns that are used here.
   const table = options.table as "subscription_queue";
   const holder = randomUUID();
   const keyColumn = sql.ref<string>(key);
-  const after = (ms: number) => new Date(clock.now().getTime() + ms).toISOString();
-  // A lease that ends later than any server could set it is not held: the clock was ahead, and was corrected.
-  const latest = () => after(2 * durationMs);
-  const isFree = () => sql<boolean>`(lease_time is null or lease_time < ${after(0)} or lease_time > ${latest()})`;
+  const after = (ms: number) => timeAfter(clock.now(), ms);
+  const isFree = () => isLeaseFree(clock.now(), durationMs);
   const isAmong = (db: ReadDb, keys: readonly string[]) =>
     sql<boolean>`${keyColumn} in (select v.value from ${db.dialect.valuesOf(keys)} as v)`;
   const keysOf = (rows: readonly { key: string }[]) => new Set(rows.map((row) => row.key));
@@ -89,7 +101,7 @@ export function createLease({ store, clock, key, durationMs, ...options }: Lease
     holder,
     durationMs,
     isFree,
-    isHeld: () => sql<boolean>`(lease_time >= ${after(0)} and lease_time <= ${latest()})`,
+    isHeld: () => isLeaseHeld(clock.now(), durationMs),
     lockHeld,
     async claim(db, keys) {
       if (keys.length === 0) return new Set();

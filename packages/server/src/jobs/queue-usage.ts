@@ -4,6 +4,7 @@ import type { Schema } from "../db/schema.ts";
 import type { ReadDb, Store } from "../db/store.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Labels, Meter, Sample } from "../lib/meter.ts";
+import { isLeaseHeld } from "./lease.ts";
 
 /** A table whose rows are work for a background worker. */
 export interface JobQueue {
@@ -16,6 +17,8 @@ export interface JobQueue {
   readonly since?: string;
   /** The table with the leases of the work that is under way, if it is another one. */
   readonly leases?: keyof Schema;
+  /** How long these leases last unless they are renewed. */
+  readonly leaseMs: number;
 }
 
 /** Rows are counted up to this number, so that a scrape of a long queue stays cheap. */
@@ -51,7 +54,7 @@ export function meterQueues({ store, clock, meter, queues }: QueueUsageOptions):
     return first === null ? 0 : Math.max(0, (clock.now().getTime() - Date.parse(first)) / 1000);
   });
   define("holt_jobs_running", "Work that background workers of all servers have claimed.", (queue) =>
-    countRunning(store.reader, queue.leases ?? queue.table, now()),
+    countRunning(store.reader, queue, clock.now()),
   );
 }
 
@@ -64,7 +67,7 @@ async function readWaiting(db: ReadDb, { table, where, since }: JobQueue, now: s
   return (await query.execute(db)).rows[0] ?? { count: 0, first: null };
 }
 
-async function countRunning(db: ReadDb, table: keyof Schema, now: string): Promise<number> {
-  const query = sql<{ count: number }>`select count(*) as count from ${sql.table(table)} where lease_time > ${now}`;
+async function countRunning(db: ReadDb, { table, leases = table, leaseMs }: JobQueue, now: Date): Promise<number> {
+  const query = sql<{ count: number }>`select count(*) as count from ${sql.table(leases)} where ${isLeaseHeld(now, leaseMs)}`;
   return (await query.execute(db)).rows[0]?.count ?? 0;
 }

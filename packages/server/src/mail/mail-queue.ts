@@ -22,13 +22,20 @@ export interface MailQueue {
   end(mail: DueMail): Promise<boolean>;
 }
 
+const LEASE_MS = 120_000;
+
 /** The mails that wait, for metrics. */
-export const MAIL_QUEUE: JobQueue = { name: "mails", table: "mail", where: sql`content is not null`, since: "next_attempt_time" };
+export const MAIL_QUEUE: JobQueue = {
+  name: "mails",
+  table: "mail",
+  leaseMs: LEASE_MS,
+  where: sql`content is not null`,
+  since: "next_attempt_time",
+};
 
 /** The columns that change when a mail is released. */
 type ReleasedColumns = { attempts: number; next_attempt_time: string } | { content: null; next_attempt_time: null };
 
-const LEASE_MS = 120_000;
 const FIRST_BACKOFF_MS = 10_000;
 const MAX_BACKOFF_MS = 3_600_000;
 /** Rows of mails that were sent stay this long, for the limits. */

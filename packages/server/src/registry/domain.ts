@@ -18,7 +18,7 @@ import { endOfLife } from "./migrations/037-end-of-life.ts";
 import { repoVersionOne } from "./migrations/039-repo-version-one.ts";
 import { blobUploads } from "./migrations/046-blob-uploads.ts";
 import { registryTables } from "./organization-tables.ts";
-import "./tables.ts";
+import { FACTS_LEASE_MS, SCAN_LEASE_MS, SHARE_LEASE_MS } from "./tables.ts";
 
 /** Subscribers of an organization are notified of its tags: the parent of a tag is a repo, not a group. */
 const ofOrganization = ({ uid }: { uid: string }) => ({ subject: uid, group: rootOf(uid) });
@@ -73,9 +73,9 @@ export const registryDomain: Domain = {
     ],
   },
   queues: [
-    { name: "image-packages", table: "image_wait", since: "due_time", leases: "image_scan" },
-    { name: "image-facts", table: "image_facts_wait", since: "request_time" },
-    { name: "repo-sync", table: "repo_share", since: "request_time" },
+    { name: "image-packages", table: "image_wait", since: "due_time", leases: "image_scan", leaseMs: SCAN_LEASE_MS },
+    { name: "image-facts", table: "image_facts_wait", leaseMs: FACTS_LEASE_MS, since: "request_time" },
+    { name: "repo-sync", table: "repo_share", leaseMs: SHARE_LEASE_MS, since: "request_time" },
   ],
   blobReferences: [{ table: "repo_blob", column: "digest", holder: "repo_uid" }],
   eventSubjects: {

@@ -47,6 +47,9 @@ export interface RepoTable extends ResourceTable {
   version_one: Generated<string | null>;
 }
 
+/** How long a lease on a row of this table lasts unless it is renewed. */
+export const SHARE_LEASE_MS = 60_000;
+
 /** A source with changed fields, which are to be copied to the repos that are synced from it. */
 export interface RepoShareTable {
   source_uid: string;
@@ -121,6 +124,9 @@ export interface ImageTable {
   size: number;
 }
 
+/** How long a lease on a row of this table lasts unless it is renewed. */
+export const FACTS_LEASE_MS = 60_000;
+
 /** A manifest whose facts are still to be recorded for the indexes that contain it. */
 export interface ImageFactsWaitTable {
   /** `<uid of the repo>@<digest>`. */
@@ -157,6 +163,9 @@ export interface UploadTable {
   create_time: string;
   update_time: string;
 }
+
+/** How long a lease on a row of this table lasts unless it is renewed. */
+export const SCAN_LEASE_MS = 60_000;
 
 /**
  * The progress of reading the packages of a manifest: that of an image, or one with SBOMs. It depends on the bytes

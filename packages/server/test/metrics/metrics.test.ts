@@ -72,6 +72,18 @@ for (const store of storeNames) {
     assert.ok(text.includes("nodejs_gc_duration_seconds"));
   });
 
+  test(`metrics count no work as running whose lease a clock far ahead wrote on ${store}`, async () => {
+    const metrics = await metricsAddress();
+    await using world = await startWorld({ store, env: { HOLT_METRICS_LISTEN: metrics.listen } });
+    const entry = (org_uid: string, leaseMs: number) => {
+      const lease_time = new Date(world.clock.now().getTime() + leaseMs).toISOString();
+      return { org_uid, turn_time: "", lease_holder: "another server", lease_time };
+    };
+    const rows = [entry("held", 60_000), entry("ahead", 3_600_000)];
+    await world.store.transaction((db) => db.insertInto("match_turn").values(rows).execute());
+    assert.equal(metricValue(await metrics.scrape(), "holt_jobs_running", { queue: "matching" }), 1);
+  });
+
   test(`metrics count deliveries, token exchanges and fetches of keys by outcome on ${store}`, async () => {
     const metrics = await metricsAddress();
     await using receiver = await startWebhookReceiver();

@@ -8,10 +8,12 @@ import {
 } from "@holt/api/gen/platform/registry/v1/registry_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
+import type { WriteDb } from "../../src/db/store.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { answerOf, codeOf } from "../harness/clients.ts";
 import { parse } from "../harness/json.ts";
 import { createRegistryClient, type RegistryClient } from "../harness/registry/registry-client.ts";
+import { until } from "../harness/wait.ts";
 import { describeWithWorld } from "../harness/world.ts";
 
 const { getRepoTagsSummary, getUpdateStatus, getManifestDigestCount, getSyncStatus, listSyncStatuses } = Registry.method;
@@ -144,11 +146,28 @@ describeWithWorld("summaries of repos in version 1", (world) => {
       const { status: state, createTime } = await world.must(getSyncStatus, { repoId: copy });
       return [state, createTime !== undefined];
     };
-    const later = new Date(world.clock.now().getTime() + DAY_MS).toISOString();
-    const entry = { source_uid: repo, after: "", request_time, lease_holder: "another server", lease_time: later };
+    const lease_time = new Date(world.clock.now().getTime() + 60_000).toISOString();
+    const entry = { source_uid: repo, after: "", request_time, lease_holder: "another server", lease_time };
     await world.store.transaction((db) => db.insertInto("repo_share").values(entry).execute());
     assert.deepEqual(await status(), [Status.IN_PROGRESS, true]);
     await world.store.transaction((db) => db.updateTable("repo_share").set({ after: copy }).where("source_uid", "=", repo).execute());
     assert.deepEqual(await status(), [Status.UNKNOWN, false]);
+  });
+
+  it("the status of a sync is QUEUED under the lease of a server whose clock was ahead", async () => {
+    const copy = await createRepo("copy", repo);
+    const now = world.clock.now();
+    const lease_time = new Date(now.getTime() + DAY_MS).toISOString();
+    const entry = { source_uid: repo, after: "", request_time: now.toISOString(), lease_holder: "another server", lease_time };
+    await until(async () => {
+      // The server may have copied the fields already, and removed the row.
+      const insert = (db: WriteDb) =>
+        db
+          .insertInto("repo_share")
+          .values(entry)
+          .onConflict((conflict) => conflict.column("source_uid").doUpdateSet(entry));
+      await world.store.transaction((db) => insert(db).execute());
+      return (await world.must(getSyncStatus, { repoId: copy })).status === Status.QUEUED;
+    });
   });
 });

@@ -13,13 +13,13 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import type { EventNames } from "../../outbox/outbox.ts";
 import type { Publication } from "../documents/publication.ts";
+import { MATCHING_LEASE_MS } from "../tables.ts";
 import { alertImages } from "./alerts.ts";
 import type { MatchContext } from "./match-context.ts";
 import { matchImages } from "./match-images.ts";
 import { matchPackages, spreadAdvisories } from "./match-packages.ts";
 import { type Batch, nextBatch, requestEverything } from "./requests.ts";
 
-const LEASE_MS = 60_000;
 const RENEW_MS = 15_000;
 /** How often to look for requests: those who make them do not know this worker. */
 const POLL_MS = 1000;
@@ -43,7 +43,7 @@ interface Turn {
 
 export function startMatching(options: MatchingOptions): Worker<Turn> {
   const { store, clock, log } = options;
-  const lease = createLease({ store, clock, table: "match_turn", key: "org_uid", durationMs: LEASE_MS });
+  const lease = createLease({ store, clock, table: "match_turn", key: "org_uid", durationMs: MATCHING_LEASE_MS });
   let isPrepared = false;
   return new Worker<Turn>({
     name: "comparing packages of images with advisories",

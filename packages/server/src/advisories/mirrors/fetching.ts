@@ -1,7 +1,5 @@
 /** The limits of workers that fetch files from addresses: mirrors, and imports that name an address. */
 
-export const LEASE_MS = 30_000;
-
 export const fetching = {
   renewMs: 5000,
   pollMs: 1000,

@@ -11,8 +11,9 @@ import type { Log } from "../../lib/log.ts";
 import { parentOf } from "../../lib/uid.ts";
 import { type RightsDependencies, rightsOf } from "../import/remote/import-rights.ts";
 import { kinds } from "../import/remote/import-row.ts";
+import { FETCH_LEASE_MS } from "../tables.ts";
 import { type DownloadOptions, downloadFeed } from "./feed-download.ts";
-import { fetching, LEASE_MS } from "./fetching.ts";
+import { fetching } from "./fetching.ts";
 import { advisoryMirrors } from "./mirror-resource.ts";
 import { attemptEnded, type Fetched, type MirrorRun, storeRun } from "./mirror-schedule.ts";
 
@@ -33,7 +34,7 @@ type ClaimedRun = MirrorRun & { readonly file: string };
 
 export function startMirrorWorker(options: MirrorOptions): MirrorWorker {
   const { store, clock, log } = options;
-  const lease = createLease({ store, clock, table: "advisory_mirror_run", key: "mirror_uid", durationMs: LEASE_MS });
+  const lease = createLease({ store, clock, table: "advisory_mirror_run", key: "mirror_uid", durationMs: FETCH_LEASE_MS });
   return startFairWorker({
     ...fetching,
     name: "fetching feeds",

@@ -4,10 +4,10 @@ import type { Store, WriteDb } from "../../db/store.ts";
 import { claimFairly, isNotOf, type Slots } from "../../jobs/fair-share.ts";
 import { createLease, type Lease } from "../../jobs/lease.ts";
 import type { Clock } from "../../lib/clock.ts";
+import { DELIVERY_LEASE_MS } from "../tables.ts";
 import type { Health } from "./retry.ts";
 import { createServerShare, type Share } from "./server-share.ts";
 
-const LEASE_MS = 10_000;
 /** Runs of healthy queues take longer than this only with many deliveries or a slow sink. */
 const BEHIND_MS = 500;
 /** A queue that nobody claims for this time is for any server. Idle servers are notified, and look for work much sooner. */
@@ -65,7 +65,7 @@ export interface Queues {
 }
 
 export function createQueues(store: Store, clock: Clock): Queues {
-  const lease = createLease({ store, clock, table: "subscription_queue", key: "subscription_uid", durationMs: LEASE_MS });
+  const lease = createLease({ store, clock, table: "subscription_queue", key: "subscription_uid", durationMs: DELIVERY_LEASE_MS });
   const serverShare = createServerShare(store, lease);
   const now = (agoMs = 0) => new Date(clock.now().getTime() - agoMs).toISOString();
   const shareTimes = () => ({ now: now(), unclaimedBy: now(UNCLAIMED_MS) });

@@ -11,6 +11,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import { rootOf } from "../../lib/uid.ts";
 import { OciError } from "../oci-error.ts";
+import { FACTS_LEASE_MS } from "../tables.ts";
 import { type FactsToSpread, MAX_ROWS, spreadImageFacts } from "./image-facts.ts";
 import { lockRepo } from "./lock-repo.ts";
 
@@ -62,7 +63,7 @@ async function append(db: WriteDb, waiting: readonly FactsToSpread[], now: Date)
     on conflict (image) do update set after = excluded.after`.execute(db);
 }
 
-type QueueParts = Pick<ChunkQueueOptions, "store" | "clock" | "table" | "key" | "runChunk">;
+type QueueParts = Pick<ChunkQueueOptions, "store" | "clock" | "table" | "key" | "leaseMs" | "runChunk">;
 
 /** The queue's table and its work, for the worker and for tests. */
 export function factsQueue(store: Store, clock: Clock): QueueParts {
@@ -71,6 +72,7 @@ export function factsQueue(store: Store, clock: Clock): QueueParts {
     clock,
     table: "image_facts_wait",
     key: "image",
+    leaseMs: FACTS_LEASE_MS,
     async runChunk(db, image, lockItem) {
       const repoUid = image.slice(0, image.indexOf("@"));
       // A push locks in the same order.

@@ -8,11 +8,10 @@ import { lockTurns, recordTurn } from "../../jobs/fair-share.ts";
 import { createLease, type Lease, RELEASED } from "../../jobs/lease.ts";
 import { LostLease } from "../../jobs/worker.ts";
 import type { Clock } from "../../lib/clock.ts";
-import type { ImageScanTable } from "../tables.ts";
+import { type ImageScanTable, SCAN_LEASE_MS } from "../tables.ts";
 import { requestMatching } from "./match-requests.ts";
 import { appendWait, findNext, nextDue, postponeWaits, removeWaits, waitingOrganizations } from "./scan-waits.ts";
 
-const LEASE_MS = 60_000;
 /** Runs that were interrupted. A manifest that cannot be read because of its content is not tried again. */
 export const MAX_ATTEMPTS = 5;
 const FIRST_PAUSE_MS = 10_000;
@@ -80,7 +79,7 @@ export interface ScanQueue {
 type Change = Partial<Omit<ImageScanTable, "digest">>;
 
 export function createScanQueue(store: Store, clock: Clock): ScanQueue {
-  const lease = createLease({ store, clock, table: "image_scan", key: "digest", durationMs: LEASE_MS });
+  const lease = createLease({ store, clock, table: "image_scan", key: "digest", durationMs: SCAN_LEASE_MS });
   const after = (ms: number) => new Date(clock.now().getTime() + ms).toISOString();
   const endTurn = (db: WriteDb, { orgUid, begun }: Claim) => recordTurn(db, "image_turn", { orgUid, begun, now: clock.now() });
   /** Ends the claim. @param also what changes in the same transaction */

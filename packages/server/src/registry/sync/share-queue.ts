@@ -8,6 +8,7 @@ import type { Worker } from "../../jobs/worker.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import { repos } from "../resources.ts";
+import { SHARE_LEASE_MS } from "../tables.ts";
 import { inherit } from "./inherited-fields.ts";
 import { mayFollow, type SyncGrants } from "./sync-right.ts";
 
@@ -46,6 +47,7 @@ export function startSharing({ store, clock, grants, log }: SharingOptions): Wor
     log,
     table: "repo_share",
     key: "source_uid",
+    leaseMs: SHARE_LEASE_MS,
     async runChunk(db, sourceUid, lockItem) {
       const source = await db.dialect.forShare(db.selectFrom("repo").select("body").where("uid", "=", sourceUid)).executeTakeFirst();
       await lockItem();

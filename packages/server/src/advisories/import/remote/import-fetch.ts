@@ -9,7 +9,8 @@ import { Loop } from "../../../jobs/loop.ts";
 import { LostLease, type Worker } from "../../../jobs/worker.ts";
 import type { Log } from "../../../lib/log.ts";
 import { type DownloadOptions, downloadFeed } from "../../mirrors/feed-download.ts";
-import { fetching, LEASE_MS } from "../../mirrors/fetching.ts";
+import { fetching } from "../../mirrors/fetching.ts";
+import { FETCH_LEASE_MS } from "../../tables.ts";
 import { reasonToGiveUp } from "./import-queue.ts";
 import { type RightsDependencies, rightsOf } from "./import-rights.ts";
 import type { ImportRow } from "./import-row.ts";
@@ -32,7 +33,7 @@ type Outcome = { readonly error: string } | { readonly size: number; readonly di
 
 export function startFetchWorker(options: FetchOptions): Worker<ClaimedImport> {
   const { store, clock, log } = options;
-  const lease = createLease({ store, clock, table: "advisory_import_fetch", key: "import_uid", durationMs: LEASE_MS });
+  const lease = createLease({ store, clock, table: "advisory_import_fetch", key: "import_uid", durationMs: FETCH_LEASE_MS });
   return startFairWorker({
     ...fetching,
     name: "fetching imports",

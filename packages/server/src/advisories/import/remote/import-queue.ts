@@ -5,10 +5,10 @@ import { lastTurn, lockTurns, recordTurn } from "../../../jobs/fair-share.ts";
 import { createLease, type Lease, RELEASED } from "../../../jobs/lease.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { importEnded } from "../../mirrors/mirror-schedule.ts";
+import { IMPORT_LEASE_MS } from "../../tables.ts";
 import type { ImportProblem, ImportResult } from "../import-options.ts";
 import type { ImportRow } from "./import-row.ts";
 
-const LEASE_MS = 30_000;
 /** An import fails after this number of runs that did not end, because the server was killed or for faults of its own. */
 const MAX_ATTEMPTS = 5;
 const RETRY_MS = 60_000;
@@ -40,7 +40,7 @@ export interface ImportQueue {
 }
 
 export function createImportQueue(store: Store, clock: Clock): ImportQueue {
-  const lease = createLease({ store, clock, table: "advisory_import", key: "uid", durationMs: LEASE_MS });
+  const lease = createLease({ store, clock, table: "advisory_import", key: "uid", durationMs: IMPORT_LEASE_MS });
   const parts = { store, clock, lease };
   return {
     lease,

@@ -14,10 +14,12 @@ import { sql } from "kysely";
 import { assertConnected } from "../../../api/call/assert-connected.ts";
 import { type Handlers, read } from "../../../api/call/implement.ts";
 import type { ReadDb } from "../../../db/store.ts";
+import { isLeaseHeld } from "../../../jobs/lease.ts";
 import { timestampFromText } from "../../../lib/clock.ts";
 import { notFound, resourceExhausted } from "../../../lib/errors.ts";
 import { rangeAtOrBelow } from "../../../lib/uid.ts";
 import { type Follower, mayFollow, type SyncGrants } from "../../sync/sync-right.ts";
+import { SHARE_LEASE_MS } from "../../tables.ts";
 
 const ROWS_PER_PAGE = 200;
 const MAX_ROWS_PER_RESPONSE = 10_000;
@@ -25,7 +27,7 @@ const MAX_ROWS_PER_RESPONSE = 10_000;
 export function syncStatusHandlers({ grants }: { readonly grants: SyncGrants }) {
   return {
     getSyncStatus: read(async ({ repoId }, { db, now }) => {
-      const repo = await reposOf(db).where("repo.uid", "=", repoId).executeTakeFirst();
+      const repo = await reposOf({ db, now }).where("repo.uid", "=", repoId).executeTakeFirst();
       if (repo === undefined) throw notFound("Repo", repoId);
       return repo.source === null ? create(SyncStatusSchema) : statusOf(repo, now, grants);
     }),
@@ -33,7 +35,7 @@ export function syncStatusHandlers({ grants }: { readonly grants: SyncGrants }) 
     listSyncStatuses: read(async ({ registryId }, call) => {
       const items: RepoSyncStatus[] = [];
       for (let page: readonly SyncedRow[] = []; ; ) {
-        page = await syncedPage(call.db, registryId, page.at(-1)?.uid);
+        page = await syncedPage(call, registryId, page.at(-1)?.uid);
         if (items.length + page.length > MAX_ROWS_PER_RESPONSE) throw tooMany();
         for (const row of page)
           items.push(create(RepoSyncStatusSchema, { repoId: row.uid, repoStatus: await statusOf(row, call.now, grants) }));
@@ -44,10 +46,15 @@ export function syncStatusHandlers({ grants }: { readonly grants: SyncGrants }) 
   } satisfies Handlers<typeof Registry>;
 }
 
+interface Reading {
+  readonly db: ReadDb;
+  readonly now: Date;
+}
+
 /** @param after uid of the last repo of the page before */
-function syncedPage(db: ReadDb, registryId: string, after = ""): Promise<SyncedRow[]> {
+function syncedPage(call: Reading, registryId: string, after = ""): Promise<SyncedRow[]> {
   const { lower, upper } = rangeAtOrBelow(registryId);
-  return reposOf(db)
+  return reposOf(call)
     .where("repo.source", "is not", null)
     .where("repo.uid", ">=", lower)
     .where("repo.uid", ">", after)
@@ -64,13 +71,14 @@ function tooMany(): Error {
 }
 
 /** Repos with the entry of their source in the queue, if it has one, and with the source, if it exists. */
-function reposOf(db: ReadDb) {
+function reposOf({ db, now }: Reading) {
+  const isRunning = sql<number>`case when ${isLeaseHeld(now, SHARE_LEASE_MS)} then 1 else 0 end`;
   return db
     .selectFrom("repo")
     .leftJoin("repo as origin", "origin.uid", "repo.source")
     .leftJoin("repo_share as share", "share.source_uid", "repo.source")
     .select(["repo.uid as uid", "repo.source as source", "repo.source_by as source_by", expirationOf(db).as("expiration")])
-    .select(["origin.uid as origin", "share.after as after", "share.request_time as request_time", "share.lease_time as lease_time"]);
+    .select(["origin.uid as origin", "share.after as after", "share.request_time as request_time", isRunning.as("is_running")]);
 }
 
 /** Read from the body by the database: a body may be large. */
@@ -89,17 +97,17 @@ interface SyncedRow extends Omit<Follower, "source"> {
   readonly origin: string | null;
   readonly after: string | null;
   readonly request_time: string | null;
-  readonly lease_time: string | null;
+  readonly is_running: number;
 }
 
 /** UNKNOWN means that nothing is on its way: the repo has the fields of its source. */
 async function statusOf(row: SyncedRow, now: Date, grants: SyncGrants): Promise<SyncStatus> {
-  const { uid, source, expiration, origin, after, request_time, lease_time } = row;
+  const { uid, source, expiration, origin, after, request_time, is_running } = row;
   const hasExpired = expiration !== null && new Date(expiration) <= now;
   if (source === null || origin === null || hasExpired || !(await mayFollow({ ...row, source }, grants)))
     return create(SyncStatusSchema, { status: Status.FAILED });
   // Repos up to `after` have the fields already.
   if (request_time === null || (after !== null && after >= uid)) return create(SyncStatusSchema);
-  const isRunning = lease_time !== null && lease_time > now.toISOString();
-  return create(SyncStatusSchema, { status: isRunning ? Status.IN_PROGRESS : Status.QUEUED, createTime: timestampFromText(request_time) });
+  const status = is_running === 1 ? Status.IN_PROGRESS : Status.QUEUED;
+  return create(SyncStatusSchema, { status, createTime: timestampFromText(request_time) });
 }
