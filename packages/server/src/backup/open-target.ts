@@ -7,31 +7,28 @@ import type { BackupTarget, TargetUse } from "./target.ts";
 
 type S3Settings = Pick<BlobSettings, "s3Endpoint" | "s3Region" | "s3PathStyle">;
 
+/** The place that the name of a target means. */
+export type TargetLocation = { readonly folder: string } | { readonly s3: S3Location };
+
 /**
  * @param name a folder, or `s3://bucket/prefix`. The settings of S3 hold unless the name has its own, as in
  * `s3://bucket/prefix?endpoint=https://s3.example.com&region=eu&path-style=on`
- * @throws Error for the operator, also for a missing folder to read from
+ * @throws Error for the operator
  */
-export async function openTarget(name: string, settings: S3Settings, use: TargetUse): Promise<BackupTarget> {
-  const location = locate(name, settings);
-  if (location === undefined) return openFolderTarget(resolve(name), use);
-  const { openS3Target } = await import("./s3-target.ts");
-  return openS3Target(location);
-}
-
-/** Refuses the name of a target before other things are opened. @throws Error for the operator */
-export function assertTarget(name: string, settings: S3Settings): void {
-  locate(name, settings);
-}
-
-/** @returns undefined for a folder. @throws Error for the operator */
-function locate(name: string, settings: S3Settings): S3Location | undefined {
+export function parseTarget(name: string, settings: S3Settings): TargetLocation {
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//.exec(name)?.[1];
-  if (scheme === undefined) return undefined;
+  if (scheme === undefined) return { folder: resolve(name) };
   const { s3Endpoint: endpoint, s3Region: region, s3PathStyle: pathStyle } = settings;
-  const location = parseS3Target(name, { endpoint, region, pathStyle });
-  if (location !== undefined) return location;
+  const s3 = parseS3Target(name, { endpoint, region, pathStyle });
+  if (s3 !== undefined) return { s3 };
   throw new Error(
     `"${name}" is neither a folder nor s3://bucket/prefix, with ?endpoint=URL&region=NAME&path-style=on after it where needed`,
   );
+}
+
+/** @throws Error for the operator, also for a missing folder to read from */
+export async function openTarget(location: TargetLocation, use: TargetUse): Promise<BackupTarget> {
+  if ("folder" in location) return openFolderTarget(location.folder, use);
+  const { openS3Target } = await import("./s3-target.ts");
+  return openS3Target(location.s3);
 }

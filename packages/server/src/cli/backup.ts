@@ -3,7 +3,7 @@ import { sql } from "kysely";
 import packageJson from "../../package.json" with { type: "json" };
 import { type BackupResult, createBackup, pruneBackups } from "../backup/create-backup.ts";
 import { createPostgresSource, createSqliteSource } from "../backup/database-source.ts";
-import { assertTarget, openTarget } from "../backup/open-target.ts";
+import { openTarget, parseTarget } from "../backup/open-target.ts";
 import type { ListedBlob } from "../backup/snapshot.ts";
 import type { BackupTarget } from "../backup/target.ts";
 import { cacheReferences, contentReferences, isReferenced } from "../blobs/references.ts";
@@ -44,10 +44,9 @@ export async function backup(args: readonly string[], loadConfig: () => Promise<
       return 2;
     }
     const config = await loadConfig();
-    const [name = ""] = given.positionals;
-    assertTarget(name, config);
+    const location = parseTarget(given.positionals[0] ?? "", config);
     await using installation = await openInstallation(config, { use: "inspection", command: "backup" });
-    using target = await openTarget(name, config, "write");
+    using target = await openTarget(location, "write");
     const result = await runBackup(given, { installation, target }, config);
     printResult(result, target);
     if (keep !== undefined) {

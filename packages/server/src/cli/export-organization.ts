@@ -1,6 +1,6 @@
 /** `holtd export`: writes one organization with everything in it into a folder. */
 import packageJson from "../../package.json" with { type: "json" };
-import { openTarget } from "../backup/open-target.ts";
+import { openTarget, parseTarget } from "../backup/open-target.ts";
 import type { Config } from "../config.ts";
 import { blobReferences, migrations, organizationTables } from "../domains.ts";
 import { createSecrets } from "../iam/secrets/secrets.ts";
@@ -37,10 +37,11 @@ export async function exportCommand(args: readonly string[], loadConfig: () => P
 
 async function runExport(named: string, folder: string, config: Config): Promise<ExportResult> {
   const { dataDir, baseUrl, backupPassphrase: passphrase, secretsKey } = config;
+  const location = parseTarget(folder, config);
   await using installation = await openInstallation(config, { use: "command", command: `export ${named}` });
   const { store, clock } = installation;
   const organization = await findOrganization(named, store.reader);
-  using target = await openTarget(folder, config, "write");
+  using target = await openTarget(location, "write");
   const key = await findSecretsKey({ store, dataDir, key: secretsKey });
   using report = createImportReport(process.stderr, "blobs");
   return await exportOrganization(

@@ -1,7 +1,7 @@
 /** `holtd import org`: imports an organization that `holtd export` wrote. */
 import { existsSync } from "node:fs";
 import { seal } from "../auditing/chain/seal.ts";
-import { openTarget } from "../backup/open-target.ts";
+import { openTarget, parseTarget } from "../backup/open-target.ts";
 import type { BackupTarget } from "../backup/target.ts";
 import type { Config } from "../config.ts";
 import { lockDataFolder } from "../db/data-folder-lock.ts";
@@ -35,7 +35,7 @@ const SPEC = { usage: USAGE, options: { "without-secrets": { type: "boolean" } }
 export async function importOrganizationCommand(args: readonly string[], loadConfig: () => Promise<Config>): Promise<number> {
   return withOptions(SPEC, args, async ({ values, positionals: [folder = ""] }) => {
     const config = await loadConfig();
-    using target = await openTarget(folder, config, "read");
+    using target = await openTarget(parseTarget(folder, config), "read");
     const exported = await readExport(target);
     const transferKey = transferKeyOf(exported, values, config);
     using _lock = lockSqlite(config);

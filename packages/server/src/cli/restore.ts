@@ -1,6 +1,6 @@
 /** `holtd restore`: restores a backup into an empty place. */
 
-import { openTarget } from "../backup/open-target.ts";
+import { openTarget, parseTarget } from "../backup/open-target.ts";
 import { restoreBackup } from "../backup/restore-backup.ts";
 import { openRestoredBlobs } from "../backup/restored-blobs.ts";
 import { listSnapshots, readSnapshot, type Snapshot } from "../backup/snapshot.ts";
@@ -43,7 +43,7 @@ const SPEC = {
 export async function restore(args: readonly string[], loadConfig: () => Promise<Config>): Promise<number> {
   return withOptions(SPEC, args, async ({ values, positionals }) => {
     const config = await loadConfig();
-    using target = await openTarget(positionals[0] ?? "", config, "read");
+    using target = await openTarget(parseTarget(positionals[0] ?? "", config), "read");
     if (typeof values.at === "string") return await runPointRestore(target, values.at, config);
     const { complete } = await listSnapshots(target);
     if (values.list === true) {

@@ -172,4 +172,6 @@ test("a damaged backup, a full place and wrong command lines are refused", async
   assert.equal((await runHoltd(["backup"], settings)).code, 2);
   assert.equal((await runHoltd(["backup", "--keep", "0", target], settings)).code, 2);
   assert.match((await runHoltd(["backup", "ftp://x"], settings)).stderr, /is neither a folder nor s3:/);
+  // The target is refused before the installation is opened, which has no such organization.
+  assert.match((await runHoltd(["export", "nobody", "ftp://x"], settings)).stderr, /is neither a folder nor s3:/);
 });

@@ -29,9 +29,9 @@ export async function startWalArchive(settings: WalArchiveSettings, parts: WalAr
   if (store.wal !== undefined) {
     const { dataDir, walArchive, walArchiveRetentionMs: retentionMs } = settings;
     // Most servers archive nothing, and start without this code.
-    const { openTarget } = await import("../open-target.ts");
+    const { openTarget, parseTarget } = await import("../open-target.ts");
     const { WalArchiver } = await import("./wal-archiver.ts");
-    const target = stack.use(await openTarget(walArchive, settings, "write"));
+    const target = stack.use(await openTarget(parseTarget(walArchive, settings), "write"));
     meterArchive(stack.use(await WalArchiver.start({ ...rest, target, wal: store.wal, dataDir, retentionMs })), meter);
   }
   return stack.move();

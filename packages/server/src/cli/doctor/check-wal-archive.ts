@@ -1,6 +1,6 @@
 /** Checks that the archive of SQLite's write-ahead log can be reached and is complete. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { openTarget } from "../../backup/open-target.ts";
+import { openTarget, parseTarget } from "../../backup/open-target.ts";
 import { type ArchiveState, readArchiveState } from "../../backup/wal-archive/archive-state.ts";
 import type { Config } from "../../config.ts";
 import { sqlitePath } from "../../db/open.ts";
@@ -16,7 +16,7 @@ export async function checkWalArchive(config: Config): Promise<Problem[]> {
   const { walArchive } = config;
   if (walArchive === "") return [];
   try {
-    using target = await openTarget(walArchive, config, "read");
+    using target = await openTarget(parseTarget(walArchive, config), "read");
     let state = await readArchiveState(target, sqlitePath(config.dataDir));
     for (let tries = 1; !state.isCurrent && tries < TRIES; tries++) {
       await sleep(PAUSE_MS);
