@@ -42,11 +42,14 @@ function delegate(schema: DescMessage, json: JsonValue, hint: string): Message {
   }
 }
 
-/** Accepts snake_case paths too: the JSON mapping defines camelCase only, but clients also send proto names. */
+/**
+ * Accepts snake_case paths too: the JSON mapping defines camelCase only, but clients also send proto names. Keeps empty
+ * paths, as in `name,`, so that they are refused as in the binary form.
+ */
 function parseFieldMask(json: JsonValue): FieldMask {
   if (typeof json !== "string") throw new Error("must be field paths separated by commas");
-  const paths = json.split(",").map((path) => protoSnakeCase(path.trim()));
-  return create(FieldMaskSchema, { paths: paths.filter((path) => path !== "") });
+  const paths = json.trim() === "" ? [] : json.split(",");
+  return create(FieldMaskSchema, { paths: paths.map((path) => protoSnakeCase(path.trim())) });
 }
 
 /** 0001-01-01T00:00:00.000Z and 9999-12-31T23:59:59.999Z: the range of google.protobuf.Timestamp. */

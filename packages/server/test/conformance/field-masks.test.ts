@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "node:test";
 import { type DescField, fromJson, type JsonObject, toJson, toJsonString } from "@bufbuild/protobuf";
-import { answerOf } from "../harness/clients.ts";
+import { Code } from "../../src/lib/errors.ts";
+import { answerOf, codeOf } from "../harness/clients.ts";
 import { parse, textOf } from "../harness/json.ts";
 import { lastSeq } from "../harness/outbox.ts";
 import { assertInvalid } from "../harness/refusal.ts";
@@ -100,6 +101,17 @@ describeWithSamples("field masks", (world) => {
           assertInvalid(answer, "update_mask");
           assert.equal(await stored(), text);
         }
+      });
+
+      test("a mask with an empty path is refused over REST and gRPC and nothing changes", async () => {
+        const [key = ""] = Object.keys(change);
+        for (const mask of [`${key},`, `,${key}`, `${key},,${key}`, ","])
+          assertInvalid(await patch(`?updateMask=${mask}`, change), "update_mask");
+        const request = { [fieldOf(sample)]: { uid: textOf(created.uid), [key]: change[key] ?? null }, updateMask: `${key},` };
+        const update = methodOf(sample, "Update");
+        const overGrpc = await world.grpc.call(update, fromJson(update.input, request), world.owner.token);
+        assert.equal(codeOf(overGrpc), Code.INVALID_ARGUMENT);
+        assert.equal(await stored(), text);
       });
 
       test("output-only paths in a mask are ignored", async () => {

@@ -109,7 +109,7 @@ function parameterValue(parameter: Parameter, texts: readonly string[]): unknown
   if (decode === undefined) throw invalidArgument(name, "cannot be given as a query parameter");
   try {
     if (parameter.isList) return (COMMA_LISTS.has(name) ? splitAtCommas(texts) : texts).map(decode);
-    if (parameter.isJoined) return decode(texts.join(","));
+    if (parameter.isJoined) return decode(texts.filter((text) => text !== "").join(","));
     if (texts.length > 1) throw new JsonFieldError("", "is given more than once");
     return decode(texts[0] ?? "");
   } catch (error) {
