@@ -36,7 +36,7 @@ export type HoltClient = Domains<typeof servicesV2> & {
   readonly holt: Resources<typeof servicesOfHolt>;
 };
 
-/** Opens no connection before the first call. Every call rejects with HoltError. */
+/** Opens no connection before the first call. Every call rejects with HoltError. @throws TypeError for a malformed URL */
 export function createClient({ baseUrl, token, timeoutMs = 60_000, retry: retries, onCall, fetch }: ClientOptions): HoltClient {
   const interceptors = [
     retry(retries),

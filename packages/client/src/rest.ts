@@ -2,7 +2,9 @@
  * Calls over REST-JSON, for programs that know paths and not messages. Loads no descriptors, so a program with one call
  * starts at once.
  */
+
 import { createBackoff, type RetryOptions } from "./backoff.ts";
+import { assertBaseUrl } from "./base-url.ts";
 import { type TokenSource, tokenBefore } from "./tokens/token-source.ts";
 
 export interface RestOptions {
@@ -53,8 +55,9 @@ export interface Rest {
   fetch(request: RestRequest): Promise<Response>;
 }
 
-/** Opens no connection before the first call. Only calls with the method GET or HEAD are repeated. */
+/** Opens no connection before the first call. Only calls with the method GET or HEAD are repeated. @throws TypeError for a malformed URL */
 export function createRest(options: RestOptions): Rest {
+  assertBaseUrl(options.baseUrl);
   const backOff = createBackoff(options.retry);
   async function send<T>(request: RestRequest, read: (response: Response) => T | Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {

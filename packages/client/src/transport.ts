@@ -1,6 +1,7 @@
 /** Calls over Connect, which browsers and every runtime with `fetch` can send. */
 import { Code, ConnectError, type Interceptor, type Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
+import { assertBaseUrl } from "./base-url.ts";
 import { errorFrom } from "./errors.ts";
 
 export interface TransportOptions {
@@ -16,8 +17,9 @@ export interface TransportOptions {
 /** Names a call in the log of the server and in errors on this side. */
 export const REQUEST_ID = "x-request-id";
 
-/** Every call rejects with HoltError. */
+/** Every call rejects with HoltError. @throws TypeError for a malformed URL */
 export function transportTo({ baseUrl, interceptors = [], timeoutMs, fetch = globalThis.fetch }: TransportOptions): Transport {
+  assertBaseUrl(baseUrl);
   const transport = createConnectTransport({
     baseUrl,
     useBinaryFormat: true,

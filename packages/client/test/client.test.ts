@@ -9,6 +9,7 @@ import { HoltError as ServerError } from "../../server/src/lib/errors.ts";
 import { startTransports } from "../../server/test/harness/transport-server.ts";
 import { startWorld } from "../../server/test/harness/world.ts";
 import { type CallRecord, cached, createClient, exchangedToken, fixedToken, HoltError, type Token } from "../src/index.ts";
+import { createRest } from "../src/rest.ts";
 import { servicesOfHolt, servicesV1, servicesV2 } from "../src/services.ts";
 
 test("the client has every service of the contract once", () => {
@@ -138,6 +139,17 @@ test("a cached token is renewed before it expires, by one renewal for all caller
   await assert.rejects(source(), /the issuer is down/);
   isFailing = false;
   assert.deepEqual(await texts(1), ["token 3"]);
+});
+
+test("a malformed URL of a server is refused before the first call", () => {
+  const malformed = ["", "localhost:8080", "holt.example.com", "https://", "ftp://x", "https://x?a=b", "https://x#a", "https://u:p@x"];
+  for (const baseUrl of [...malformed, undefined as unknown as string]) {
+    const refused = { name: "TypeError", message: /^baseUrl must be the URL of a server/ };
+    assert.throws(() => createClient({ baseUrl }), refused, baseUrl);
+    assert.throws(() => createRest({ baseUrl }), refused, baseUrl);
+    assert.throws(() => exchangedToken(fixedToken("t"), { baseUrl }), refused, baseUrl);
+  }
+  for (const baseUrl of ["http://localhost:8080", "https://holt.example.com/", "https://example.com/holt"]) createClient({ baseUrl });
 });
 
 test("a call ends at its deadline also while its token is renewed", async () => {

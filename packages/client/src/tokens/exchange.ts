@@ -3,6 +3,7 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { type Client, createClient } from "@connectrpc/connect";
 import { type RawToken, SecurityTokenService } from "@holt/api/gen/platform/oidc/v1/security_token_service_pb.ts";
+import { assertBaseUrl } from "../base-url.ts";
 import { transportTo } from "../transport.ts";
 import { cached, type Token, type TokenSource } from "./token-source.ts";
 
@@ -19,9 +20,10 @@ export interface ExchangeOptions {
   readonly scopes?: readonly string[];
 }
 
-/** Exchanges another issuer's tokens for tokens of the server. The result is cached. */
+/** Exchanges another issuer's tokens for tokens of the server. The result is cached. @throws TypeError for a malformed URL */
 export function exchangedToken(subject: TokenSource, options: ExchangeOptions): TokenSource {
   const { identity = "", audience = [], capabilities = [], scopes = [] } = options;
+  assertBaseUrl(options.baseUrl);
   return cached(async (signal) => {
     const headers = bearer(await subject(signal));
     const request = { identity, aud: [...audience], cap: [...capabilities], scopes: [...scopes] };
@@ -36,11 +38,12 @@ export interface RefreshTokenStore {
   save(refreshToken: string): Promise<void>;
 }
 
-/** Exchanges a refresh token, and keeps the next one. The result is cached. */
+/** Exchanges a refresh token, and keeps the next one. The result is cached. @throws TypeError for a malformed URL */
 export function refreshedToken(
   store: RefreshTokenStore,
   { baseUrl, audience = [] }: Pick<ExchangeOptions, "baseUrl" | "audience">,
 ): TokenSource {
+  assertBaseUrl(baseUrl);
   return cached(async (signal) => {
     const headers = bearer({ token: await store.load() });
     const call = { headers, ...(signal && { signal }) };
