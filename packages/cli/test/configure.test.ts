@@ -1,6 +1,6 @@
 /** holt configure writes the settings of other tools and can undo it. */
 import assert from "node:assert/strict";
-import { lstat, mkdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { lstat, mkdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { parse } from "yaml";
@@ -109,15 +109,31 @@ describe("holt configure", () => {
     assert.equal((await holt.run(undo)).status, 1, "nothing is left to undo");
   });
 
-  test("a login that a later tool has replaced stays until that tool is undone", async () => {
+  test("tools that share a file are undone in any order, and each keeps a login that works", async () => {
     const { holt } = world;
-    for (const tool of ["pip", "uv"]) await holt.must(["configure", tool, "my-org", "--yes"]);
-    const login = await readFile(file(".netrc"), "utf8");
-    const { stderr } = await holt.run(["configure", "pip", "--undo", "--yes"]);
-    assert.match(stderr, /changed after holt wrote it: \S+\.netrc\n {2}→ .*undo the tool that was configured later/);
-    assert.equal(await readFile(file(".netrc"), "utf8"), login);
-    for (const tool of ["uv", "pip"]) await holt.must(["configure", tool, "--undo", "--yes"]);
-    await assert.rejects(stat(file(".netrc")), /ENOENT/);
+    const mine = "machine other.test login me password secret\n";
+    const works = async (name: string) => {
+      const block = new RegExp(`# holt ${name}: begin\nmachine 127.0.0.1 login (\\S+) password (\\S+)\n`);
+      const [, user = "", password = ""] = block.exec(await readFile(file(".netrc"), "utf8")) ?? assert.fail(`no login of ${name}`);
+      const authorization = `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
+      return (await fetch(`${world.baseUrl}/libraries/python/my-org/simple/`, { headers: { authorization } })).status === 200;
+    };
+    for (const order of [
+      ["pip", "uv"],
+      ["uv", "pip"],
+    ])
+      for (const before of [undefined, mine]) {
+        if (before !== undefined) await writeFile(file(".netrc"), before);
+        for (const tool of ["pip", "uv"]) await holt.must(["configure", tool, "my-org", "--yes"]);
+        const [first = "", last = ""] = order;
+        await holt.must(["configure", first, "--undo", "--yes"]);
+        assert.ok(await works(last));
+        await holt.must(["configure", last, "--undo", "--yes"]);
+        const left = await readFile(file(".netrc"), "utf8").catch(() => undefined);
+        assert.equal(left, before);
+        await rm(file(".netrc"), { force: true });
+        assert.deepEqual(await pullTokens(), []);
+      }
   });
 
   test("Maven and Gradle get a repository and a login, next to the settings that are there", async () => {

@@ -10,9 +10,9 @@ test("a value of an INI file is replaced in its section, and every other line st
 });
 
 test("a block is appended once and replaced afterwards", () => {
-  const once = withBlock("mine", "first $&");
-  assert.equal(once, "mine\n# holt: begin\nfirst $&\n# holt: end\n");
-  assert.equal(withBlock(once, "second"), "mine\n# holt: begin\nsecond\n# holt: end\n");
+  const once = withBlock("mine", "uv", "first $&");
+  assert.equal(once, "mine\n# holt uv: begin\nfirst $&\n# holt uv: end\n");
+  assert.equal(withBlock(once, "uv", "second"), "mine\n# holt uv: begin\nsecond\n# holt uv: end\n");
 });
 
 test("an element is inserted into its parent, which is created if it is missing", () => {

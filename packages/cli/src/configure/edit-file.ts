@@ -26,20 +26,31 @@ export function readIfPresent(path: string): string | undefined {
   }
 }
 
-const BLOCK = /^# holt: begin\n[\s\S]*?^# holt: end\n/m;
+const BLOCK = /^# holt (\w+): begin\n[\s\S]*?^# holt \1: end\n/gm;
 
-/** Appends a block, or replaces it if it is there. */
-export function withBlock(text: string, block: string): string {
-  const marked = `# holt: begin\n${block.trimEnd()}\n# holt: end\n`;
-  if (BLOCK.test(text)) return text.replace(BLOCK, () => marked);
+/** The blocks of a file, by the tools that they are for. */
+function blocksIn(text: string): Map<string, string> {
+  return new Map([...text.matchAll(BLOCK)].map(([block, tool = ""]) => [tool, block]));
+}
+
+/** Appends the block of a tool, or replaces it if it is there. Tools can share a file, so each has a block of its own. */
+export function withBlock(text: string, tool: string, lines: string): string {
+  const marked = `# holt ${tool}: begin\n${lines.trimEnd()}\n# holt ${tool}: end\n`;
+  const existing = blocksIn(text).get(tool);
+  if (existing !== undefined) return text.replace(existing, () => marked);
   return `${text}${text === "" || text.endsWith("\n") ? "" : "\n"}${marked}`;
 }
 
-/** Removes the block that a change wrote, or restores the one from before. Another block stays: another tool may need it. */
+/** Removes the block that a change wrote, or restores the one from before. Blocks of other tools stay. */
 export function withoutBlockOf({ before = "", after }: FileChange, text: string): string {
-  const [written = ""] = BLOCK.exec(after) ?? [];
-  const [earlier = ""] = BLOCK.exec(before) ?? [];
-  return text.replace(written, () => earlier);
+  const earlier = blocksIn(before);
+  const written = [...blocksIn(after)].filter(([tool, block]) => block !== earlier.get(tool));
+  return written.reduce((rest, [tool, block]) => rest.replace(block, () => earlier.get(tool) ?? ""), text);
+}
+
+/** Whether a file has nothing but blocks of holt. */
+export function hasOnlyBlocks(text: string): boolean {
+  return text !== "" && text.replace(BLOCK, "") === "";
 }
 
 /** Sets a key of a section of an INI file, and leaves all other lines as they are. */
@@ -65,8 +76,8 @@ export function withXmlElement(text: string, parent: string, element: string): s
 }
 
 /** The login in ~/.netrc, which pip, uv and curl read. Its hosts have no port. */
-export function netrc({ url, userName, password }: Target): FileChange {
+export function netrc(tool: string, { url, userName, password }: Target): FileChange {
   const machine = new URL(url).hostname;
   const line = `machine ${machine} login ${userName} password ${password}`;
-  return changeFile(process.env.NETRC || inHome(".netrc"), (text) => withBlock(text, line), true);
+  return changeFile(process.env.NETRC || inHome(".netrc"), (text) => withBlock(text, tool, line), true);
 }

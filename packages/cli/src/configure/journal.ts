@@ -4,7 +4,7 @@ import { dirname, resolve } from "node:path";
 import { readJsonFile, withLock, writeJsonFile } from "../contexts/config-folder.ts";
 import { Failure } from "../failure.ts";
 import { diff } from "./diff.ts";
-import { readIfPresent, withoutBlockOf } from "./edit-file.ts";
+import { hasOnlyBlocks, readIfPresent, withoutBlockOf } from "./edit-file.ts";
 import type { FileChange } from "./tool.ts";
 
 export interface Entry {
@@ -56,7 +56,7 @@ export function restore({ files }: Entry): void {
   const left = files.filter((change) => !restoreFile(change)).map(({ path }) => path);
   if (left.length > 0)
     throw new Failure(`changed after holt wrote it: ${left.join(", ")}`, {
-      advice: "remove the lines of holt by hand, or undo the tool that was configured later, and run the command again",
+      advice: "remove the lines of holt by hand, and run the command again",
     });
 }
 
@@ -74,7 +74,9 @@ function restoreFile(change: FileChange): boolean {
 function removeBlock(change: FileChange, current: string): boolean {
   const rest = withoutBlockOf(change, current);
   if (linesOfHolt(change).some((line) => rest.includes(line))) return false;
-  if (rest !== current) applyChange({ ...change, after: rest });
+  // Another tool may have created the file.
+  if (rest === "" && hasOnlyBlocks(change.before ?? change.after)) rmSync(targetOf(change.path), { force: true });
+  else if (rest !== current) applyChange({ ...change, after: rest });
   return true;
 }
 

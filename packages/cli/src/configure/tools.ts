@@ -19,7 +19,7 @@ export const tools: Readonly<Record<string, Tool>> = {
       changeFile(process.env.PIP_CONFIG_FILE || xdgConfig("pip", "pip.conf"), (text) =>
         withIniValue(text, "global", `index-url = ${simpleIndex(target)}`),
       ),
-      netrc(target),
+      netrc("pip", target),
     ],
     hint: () => "pip now reads this library alone, not the public index. Try: pip install PACKAGE",
   },
@@ -28,9 +28,9 @@ export const tools: Readonly<Record<string, Tool>> = {
     rights: ["RIGHT_PYTHON_PULL"],
     files: (target) => [
       changeFile(xdgConfig("uv", "uv.toml"), (text) =>
-        withBlock(text, `[[index]]\nname = "holt"\nurl = "${simpleIndex(target)}"\ndefault = true`),
+        withBlock(text, "uv", `[[index]]\nname = "holt"\nurl = "${simpleIndex(target)}"\ndefault = true`),
       ),
-      netrc(target),
+      netrc("uv", target),
     ],
     hint: () => "uv now reads this library instead of the public index. Try: uv pip install PACKAGE",
   },
