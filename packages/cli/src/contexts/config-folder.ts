@@ -59,8 +59,8 @@ function createFolder(): string {
 }
 
 const RETRY_MS = 25;
-/** A lock without a readable owner, which only a crash in the moment of its creation leaves, is ignored after this time. */
-const UNREADABLE_MS = 10_000;
+/** A lock that only a crash in the moment of its creation leaves is ignored after this time. */
+const MOMENT_MS = 10_000;
 
 /** Runs `work` while no other process of this user holds the lock. */
 export async function withLock<T>(name: string, work: () => Promise<T>): Promise<T> {
@@ -74,13 +74,33 @@ export async function withLock<T>(name: string, work: () => Promise<T>): Promise
 }
 
 function takeLock(path: string): boolean {
+  if (createLock(path)) return true;
+  if (isAbandoned(path)) removeAbandoned(path);
+  return false;
+}
+
+/** @returns false if there is one already */
+function createLock(path: string): boolean {
   try {
     writeFileSync(path, String(process.pid), { flag: "wx", mode: 0o600 });
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    if (isAbandoned(path)) rmSync(path, { force: true });
     return false;
+  }
+}
+
+/** Only one process removes an abandoned lock, after it has looked again: another one may have the lock by now. */
+function removeAbandoned(path: string): void {
+  const removal = `${path}.removal`;
+  if (!createLock(removal)) {
+    if (isOld(removal)) rmSync(removal, { force: true });
+    return;
+  }
+  try {
+    if (isAbandoned(path)) rmSync(path, { force: true });
+  } finally {
+    rmSync(removal, { force: true });
   }
 }
 
@@ -88,11 +108,16 @@ function takeLock(path: string): boolean {
 function isAbandoned(path: string): boolean {
   try {
     const owner = Number(readFileSync(path, "utf8"));
-    if (!Number.isInteger(owner) || owner <= 0) return Date.now() - statSync(path).mtimeMs > UNREADABLE_MS;
+    if (!Number.isInteger(owner) || owner <= 0) return isOld(path);
     process.kill(owner, 0);
     return false;
   } catch (error) {
     // EPERM is a process of another user: it is alive. ENOENT is a lock that was released meanwhile.
     return (error as NodeJS.ErrnoException).code === "ESRCH";
   }
+}
+
+function isOld(path: string): boolean {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found !== undefined && Date.now() - found.mtimeMs > MOMENT_MS;
 }
