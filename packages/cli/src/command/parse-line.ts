@@ -32,18 +32,26 @@ export function parseLine(verb: Verb, words: readonly string[]): ParsedLine {
     const value = given[option.attributeName()];
     if (value !== undefined) values[spec.name] = value as OptionValue;
   }
-  rejectEmptyArguments(verb, command.processedArgs);
+  rejectEmpty(
+    verb,
+    command.processedArgs,
+    specs.filter(({ name }) => isEmpty(values[name])),
+  );
   const named = (verb.arguments ?? []).map(({ name }, index) => [name, command.processedArgs[index] as string | undefined]);
   return { arguments: Object.fromEntries(named), options: values };
 }
 
 /** An unset variable of a script must not become a filter that matches everything, or the path of a whole collection. */
-function rejectEmptyArguments({ path, arguments: specs = [] }: Verb, values: readonly unknown[]): void {
-  const empty = specs.find(({ optional, variadic }, index) => {
-    const value = values[index];
-    return variadic ? Array.isArray(value) && value.includes("") : !optional && value === "";
-  });
-  if (empty !== undefined) throw usageFailure(`the argument ${empty.name.toUpperCase()} is empty`, `see: holt ${path} --help`);
+function rejectEmpty({ path, arguments: specs = [] }: Verb, values: readonly unknown[], emptyOptions: readonly OptionSpec[]): void {
+  const argument = specs.find((_, index) => isEmpty(values[index]));
+  const option = emptyOptions.find(({ mayBeEmpty }) => !mayBeEmpty);
+  const empty = argument === undefined ? option && `option --${option.name}` : `argument ${argument.name.toUpperCase()}`;
+  if (empty !== undefined) throw usageFailure(`the ${empty} is empty`, `see: holt ${path} --help`);
+}
+
+/** Also whether one of several values is empty. */
+function isEmpty(value: unknown): boolean {
+  return value === "" || (Array.isArray(value) && value.includes(""));
 }
 
 function optionsFrom({ name, short, value, help, repeated, required, negatable, values }: OptionSpec, isOptional: boolean): Option[] {

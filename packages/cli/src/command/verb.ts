@@ -24,6 +24,8 @@ export interface OptionSpec {
   /** May be given several times; the value is a list. */
   readonly repeated?: true;
   readonly required?: true;
+  /** An empty value means something, such as a resource without a description. Others are refused. */
+  readonly mayBeEmpty?: true;
   /** A switch that also exists as `--no-<name>`. */
   readonly negatable?: true;
   readonly kind?: ResourceKind;

@@ -6,7 +6,7 @@ export const verb: Verb = {
   path: "context use",
   summary: "Make a context the current one.",
   arguments: [{ name: "name", help: "the name of the context" }],
-  options: [{ name: "group", value: "GROUP", help: 'its default group, for creating and listing; "" for none' }],
+  options: [{ name: "group", value: "GROUP", mayBeEmpty: true, help: 'its default group, for creating and listing; "" for none' }],
   async run({ argument, option, output }) {
     const name = argument("name");
     const { url, group: before } = selectContext(name);

@@ -21,7 +21,7 @@ export const verb: Verb = {
   options: [
     { name: "name", value: "TEXT", required: true, help: "the name of the identity" },
     { name: "key", value: "FILE", required: true, help: "the new file for the private key" },
-    { name: "description", value: "TEXT", help: "what the machine does" },
+    { name: "description", value: "TEXT", mayBeEmpty: true, help: "what the machine does" },
   ],
   async run({ argument, option, groupUid, session, output, signal }) {
     const name = option("name") ?? "";

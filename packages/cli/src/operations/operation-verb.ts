@@ -21,7 +21,7 @@ function verbFrom(operation: Operation): Verb {
     summary,
     ...(more !== "" && { description: more }),
     arguments: operation.arguments.map(argumentFrom),
-    options: [...operation.flags.map(optionFrom), ...ownOptions(operation)],
+    options: [...operation.flags.map((field) => optionFrom(field, operation)), ...ownOptions(operation)],
     run: (invocation) => runOperation(operation, invocation),
   };
 }
@@ -45,7 +45,8 @@ function argumentFrom({ name, help, kind }: Field): ArgumentSpec {
 }
 
 /** Secrets are read from files, because command lines are visible to other users. */
-function optionFrom({ name, type, repeated, required, kind, values, secret, help }: Field): OptionSpec {
+function optionFrom(field: Field, operation: Operation): OptionSpec {
+  const { name, type, repeated, required, kind, values, secret, help } = field;
   if (secret)
     return { name: `${name}-file`, value: "FILE", help: `${help} Read from a file; - is standard input`, ...(required && { required }) };
   const isRequired = required && name !== "parent" && name !== "parent-id";
@@ -55,9 +56,16 @@ function optionFrom({ name, type, repeated, required, kind, values, secret, help
     ...(type === "bool" ? { negatable: true } : { value: placeholderOf(type, kind !== undefined) }),
     ...((repeated || type === "map") && { repeated: true }),
     ...(isRequired && { required }),
+    ...(canClear(field, operation) && { mayBeEmpty: true }),
     ...(kind && { kind }),
     ...(values && { values: Object.keys(values) }),
   };
+}
+
+/** An empty text in the body sets a field to nothing. As a parameter of the query, it would be a filter that matches everything. */
+function canClear({ type, proto, repeated, kind }: Field, { http: { body } }: Operation): boolean {
+  const isInBody = body === "*" || proto.startsWith(`${body}.`);
+  return isInBody && (type === "string" || type === "bytes") && !repeated && kind === undefined;
 }
 
 function placeholderOf(type: Field["type"], isReference: boolean): string {
