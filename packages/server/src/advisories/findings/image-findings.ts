@@ -1,11 +1,17 @@
 /** Reads the open findings of the packages of manifests. */
 import { sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
+import { createBreaks } from "../../jobs/breaks.ts";
 import { resourceExhausted } from "../../lib/errors.ts";
 import type { Finding, FindingDetail, SeverityNumber } from "./finding.ts";
+import { type FindingQuery, type FindingRow, readFindingPages } from "./finding-pages.ts";
 
 /** Findings per report. */
 export const MAX_FINDINGS = 20_000;
+/** UTF-8 bytes of the details of these findings. One detail has up to 20 KB. */
+export const MAX_FINDINGS_BYTES = 16 * 1024 * 1024;
+/** Reading takes this long between other requests. */
+const TURN_MS = 10;
 
 /** A finding in a package of a manifest. */
 export interface ImageFinding extends Finding {
@@ -22,36 +28,41 @@ export interface ImageFinding extends Finding {
   readonly closeTime: string | undefined;
 }
 
-interface FindingRow extends Omit<ImageFinding, "detail" | "matchName" | "matchOrigin" | "openTime" | "closeTime"> {
-  readonly match_name: string;
-  readonly match_origin: string;
-  readonly open_time: string;
-  readonly close_time: string | null;
-  readonly detail: string;
-}
-
-export interface FindingQuery {
-  readonly orgUid: string;
-  /** Digests of the manifests that name the packages. */
-  readonly digests: readonly string[];
-  /** Also those that were closed after this time, in the format of time columns. */
-  readonly since?: string;
-  readonly minSeverity?: SeverityNumber;
-}
-
-/** The findings of these manifests. @throws RESOURCE_EXHAUSTED if there are more than MAX_FINDINGS */
+/**
+ * The findings of these manifests. Others run between two pages of them.
+ * @throws RESOURCE_EXHAUSTED if there are more than MAX_FINDINGS, or if they are larger than MAX_FINDINGS_BYTES
+ */
 export async function readImageFindings(db: ReadDb, query: FindingQuery): Promise<ImageFinding[]> {
-  const { orgUid, digests, since, minSeverity = 0 } = query;
-  const wanted = db.dialect.valuesOf([...new Set(digests)]);
-  const isWanted = since === undefined ? sql`f.close_time is null` : sql`(f.close_time is null or f.close_time > ${since})`;
-  const { rows } = await sql<FindingRow>`
-    select i.digest, p.type, p.name, p.version, p.origin, p.match_name, p.match_origin, f.vulnerability, f.open_time, f.close_time, f.severity, f.detail
-    from ${wanted} as v cross join matched_image as i cross join matched_image_package as l cross join finding as f
-      cross join matched_package as p
-    where i.digest = v.value and i.org_uid = ${orgUid} and l.image_id = i.id and f.package_id = l.package_id and ${isWanted} and f.severity >= ${minSeverity}
-      and p.id = l.package_id limit ${MAX_FINDINGS + 1}`.execute(db);
-  if (rows.length > MAX_FINDINGS) throw resourceExhausted(`the image has more than ${MAX_FINDINGS} findings; request one of its platforms`);
-  return rows.map(({ match_name, match_origin, open_time, close_time, detail, severity, ...row }) => ({
+  const pause = createBreaks(TURN_MS);
+  const findings: ImageFinding[] = [];
+  let bytes = 0;
+  for await (const page of readFindingPages(db, query)) {
+    bytes += page.reduce((sum, { detail }) => sum + Buffer.byteLength(detail), 0);
+    assertFits(findings.length + page.length, bytes);
+    for (const row of page) findings.push(findingFrom(row));
+    await pause();
+  }
+  return findings;
+}
+
+function assertFits(count: number, bytes: number): void {
+  if (count <= MAX_FINDINGS && bytes <= MAX_FINDINGS_BYTES) return;
+  const limit = count > MAX_FINDINGS ? `${MAX_FINDINGS} findings` : `${MAX_FINDINGS_BYTES / 1024 / 1024} MiB of findings`;
+  throw resourceExhausted(`the image has more than ${limit}; request one of its platforms`);
+}
+
+function findingFrom({
+  image_id: _,
+  package_id: __,
+  match_name,
+  match_origin,
+  open_time,
+  close_time,
+  detail,
+  severity,
+  ...row
+}: FindingRow): ImageFinding {
+  return {
     ...row,
     severity: Number(severity) as SeverityNumber,
     matchName: match_name,
@@ -59,7 +70,7 @@ export async function readImageFindings(db: ReadDb, query: FindingQuery): Promis
     openTime: open_time,
     closeTime: close_time ?? undefined,
     detail: JSON.parse(detail) as FindingDetail,
-  }));
+  };
 }
 
 export interface MatchState {
