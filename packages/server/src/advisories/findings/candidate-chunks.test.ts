@@ -5,9 +5,17 @@ import { chunkByCandidates, MAX_CANDIDATES } from "./candidate-chunks.ts";
 
 const ofSource = (name: string, match_origin: string) => ({ match_name: name, match_origin });
 
-test("packages of one source share a chunk, however many advisories are about it", () => {
+test("packages of one source are split by the statements about all of them", () => {
   const packages = Array.from({ length: 100 }, (_, i) => ofSource(`linux-${i}`, "linux"));
-  assert.equal(chunkByCandidates(packages, new Map([["linux", 2 * MAX_CANDIDATES]])).length, 1);
+  const sizes = (count: number) => chunkByCandidates(packages, new Map([["linux", count]])).map(({ length }) => length);
+  assert.deepEqual(sizes(MAX_CANDIDATES / 100), [100]);
+  assert.deepEqual(sizes(MAX_CANDIDATES / 50), [50, 50]);
+  assert.deepEqual(sizes(2 * MAX_CANDIDATES), Array(100).fill(1));
+});
+
+test("packages without advisories share a chunk", () => {
+  const packages = Array.from({ length: 100 }, (_, i) => ofSource(`a-${i}`, "a"));
+  assert.equal(chunkByCandidates(packages, new Map()).length, 1);
 });
 
 test("packages whose advisories do not fit together are in different chunks, and none is left out", () => {

@@ -1,7 +1,7 @@
 /** Splits packages, so that what advisories say about those of a chunk fits into memory. Pure. */
 import type { MatchedPackageTable } from "../tables.ts";
 
-/** Advisories whose statements are in memory at a time. Those about one package always are. */
+/** Statements of advisories about packages that are in memory at a time. Those about one package always are. */
 export const MAX_CANDIDATES = 20_000;
 
 type Keyed = Pick<MatchedPackageTable, "match_name" | "match_origin">;
@@ -10,18 +10,15 @@ type Keyed = Pick<MatchedPackageTable, "match_name" | "match_origin">;
 export function chunkByCandidates<Package extends Keyed>(packages: readonly Package[], counts: ReadonlyMap<string, number>): Package[][] {
   const sizeOf = (keys: readonly string[]) => keys.reduce((sum, key) => sum + (counts.get(key) ?? 0), 0);
   const chunks: Package[][] = [];
-  let keys = new Set<string>();
   let size = 0;
-  // Packages of the same source share their advisories.
+  // Packages of the same source share their advisories, but each has statements of its own.
   for (const one of packages.toSorted((a, b) => (a.match_origin < b.match_origin ? -1 : 1))) {
-    const more = sizeOf(keysOf(one).filter((key) => !keys.has(key)));
-    if (chunks.length === 0 || (more > 0 && size + more > MAX_CANDIDATES)) {
+    const more = sizeOf(keysOf(one));
+    if (chunks.length === 0 || size + more > MAX_CANDIDATES) {
       chunks.push([]);
-      keys = new Set();
       size = 0;
     }
-    size += sizeOf(keysOf(one).filter((key) => !keys.has(key)));
-    for (const key of keysOf(one)) keys.add(key);
+    size += more;
     chunks.at(-1)?.push(one);
   }
   return chunks;
