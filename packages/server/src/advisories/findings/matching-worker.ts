@@ -19,6 +19,7 @@ import type { MatchContext } from "./match-context.ts";
 import { matchImages } from "./match-images.ts";
 import { matchPackages, spreadAdvisories } from "./match-packages.ts";
 import { type Batch, nextBatch, requestEverything } from "./requests.ts";
+import { RULES_VERSION } from "./rules.ts";
 
 const RENEW_MS = 15_000;
 /** How often to look for requests: those who make them do not know this worker. */
@@ -61,9 +62,6 @@ export function startMatching(options: MatchingOptions): Worker<Turn> {
     run: (turn, signal) => runTurn(turn, { ...options, lease, signal }),
   });
 }
-
-/** Increased by a release that compares differently. */
-const RULES_VERSION = 1;
 
 /** Identifies the rules of the comparison; if they change, all packages are compared again. */
 async function rulesOf({ store, publication }: MatchingOptions): Promise<string> {
