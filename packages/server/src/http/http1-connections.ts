@@ -1,6 +1,6 @@
 /** Keeps the open connections of the HTTP/1.1 server, and closes them when the server stops. */
 import type { Socket } from "node:net";
-import { closeInStages } from "./close-in-stages.ts";
+import { closeInStages, discardInput } from "./close-in-stages.ts";
 import type { MeteredHttp1Response } from "./metered-response.ts";
 import type { Peer, Peers } from "./peers.ts";
 
@@ -11,18 +11,23 @@ interface Connection {
   readonly peer: Peer;
   /** Responses that are not complete, oldest first. */
   readonly running: MeteredHttp1Response[];
+  /** "full" after its last request, and "deaf" once it discards what its client sends after that. */
+  state: "open" | "full" | "deaf";
 }
 
 export class Http1Connections {
   readonly #peers: Peers;
+  readonly #maxRunning: number;
   readonly #connections = new Map<Socket, Connection>();
   #isStopping = false;
   /** Whether a connection without a running request may be closed. */
   #isLingerOver = false;
   #drained: (() => void) | undefined;
 
-  constructor(peers: Peers) {
+  /** @param maxRunning unanswered requests of one connection, which its client has pipelined */
+  constructor(peers: Peers, maxRunning: number) {
     this.#peers = peers;
+    this.#maxRunning = maxRunning;
   }
 
   /** @returns false for a connection that came too late: the server has stopped, and the connection is closed */
@@ -41,11 +46,21 @@ export class Http1Connections {
     return true;
   }
 
-  /** Counts the response as running, until `end`. @returns the peer that sent its request */
-  begin(response: MeteredHttp1Response): Peer {
-    const { peer, running } = this.#connectionOf(response.req.socket);
+  /**
+   * Counts the response as running, until `end`. The connection is closed after its last one.
+   * @returns the peer that sent its request; undefined for a request after the last one, which is to be ignored
+   */
+  begin(response: MeteredHttp1Response): Peer | undefined {
+    const { socket } = response.req;
+    const connection = this.#connectionOf(socket);
+    if (connection.state !== "open") {
+      stopParsing(socket, connection);
+      return undefined;
+    }
+    const { peer, running } = connection;
     running.push(response);
-    if (this.#isStopping) response.shouldKeepAlive = false;
+    if (running.length >= this.#maxRunning) connection.state = "full";
+    if (this.#isStopping || connection.state === "full") response.shouldKeepAlive = false;
     return peer;
   }
 
@@ -87,11 +102,18 @@ export class Http1Connections {
   }
 
   #connectionOf(socket: Socket): Connection {
-    return this.#connections.get(socket) ?? { peer: this.#peers.open(socket), running: [] };
+    return this.#connections.get(socket) ?? { peer: this.#peers.open(socket), running: [], state: "open" };
   }
 
   #closeIdle(): void {
     this.#isLingerOver = true;
     for (const [socket, { running }] of this.#connections) if (running.length === 0) socket.destroy();
   }
+}
+
+function stopParsing(socket: Socket, connection: Connection): void {
+  if (connection.state === "deaf") return;
+  connection.state = "deaf";
+  // Deferred, because the parser is still busy with the bytes that have arrived.
+  setImmediate(() => discardInput(socket));
 }

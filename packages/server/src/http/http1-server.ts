@@ -12,15 +12,18 @@ import { MeteredHttp1Response } from "./metered-response.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 
 export function createHttp1Server({ onRequest, limits, answers, peers, log }: ServerParts): ConnectionServer {
-  const connections = new Http1Connections(peers);
+  const connections = new Http1Connections(peers, limits.requestsPerConnection);
   const server = createServer(serverOptions(limits));
   // Node counts a connection as idle while none of a pending write is sent.
   server.timeout = limits.stalledMs;
-  server.on("request", begin);
+  server.on("request", (request, response) => {
+    if (begin(response)) serve(request, response);
+  });
   server.on("checkContinue", (request, response) => {
+    if (!begin(response)) return;
     whenFirst(response, () => {
       response.writeContinue();
-      begin(request, response);
+      serve(request, response);
     });
   });
   server.on("checkExpectation", (_request, response) => refuseRequest(response, 417));
@@ -28,11 +31,13 @@ export function createHttp1Server({ onRequest, limits, answers, peers, log }: Se
   // node:http starts to check its timeouts at 'listening'. This server never listens, so the event is emitted here.
   server.emit("listening");
 
-  function begin(request: IncomingMessage, response: MeteredHttp1Response): void {
+  /** @returns false for a request that is to be ignored */
+  function begin(response: MeteredHttp1Response): boolean {
     const peer = connections.begin(response);
-    response.answer = new Answer(answers, peer.clientOf(request.headers), response);
+    if (peer === undefined) return false;
+    response.answer = new Answer(answers, peer.clientOf(response.req.headers), response);
     response.on("close", onClose);
-    serve(request, response);
+    return true;
   }
 
   function onClose(this: MeteredHttp1Response): void {

@@ -13,7 +13,8 @@ import { Answer, type AnswerCarrier } from "./answer.ts";
 import { limitTime } from "./body-time.ts";
 import type { ConnectionServer, ServerParts } from "./connection-server.ts";
 import { namesOneHost } from "./host-header.ts";
-import { COMMON_HEADERS, type HttpRequest, type RequestHandler, setCommonHeaders } from "./http-exchange.ts";
+import { type HttpRequest, type RequestHandler, setCommonHeaders } from "./http-exchange.ts";
+import { closeConnection, refuseLargeHeaders, refuseStream } from "./http2-refusals.ts";
 import { MeteredHttp2Response } from "./metered-response.ts";
 import type { Peer } from "./peers.ts";
 import type { TransportLimits } from "./transport-limits.ts";
@@ -28,7 +29,9 @@ interface Session {
 }
 
 /** A stream with what the server keeps of it until it is closed. */
-type ServedStream = ServerHttp2Stream & { served?: { readonly answer: Answer; readonly session: Session } | undefined };
+type ServedStream = ServerHttp2Stream & {
+  served?: { readonly answer: Answer; readonly session: Session; readonly memory: Disposable } | undefined;
+};
 
 /** A listener of all streams. */
 function endAnswer(this: ServedStream): void {
@@ -38,9 +41,10 @@ function endAnswer(this: ServedStream): void {
 /** A listener of all streams. A closed stream is garbage for a while before it is collected, and keeps nothing until then. */
 function closeAnswer(this: ServedStream): void {
   if (this.served === undefined) return;
-  const { answer, session } = this.served;
+  const { answer, session, memory } = this.served;
   this.served = undefined;
   answer.close();
+  memory[Symbol.dispose]();
   session.openStreams--;
 }
 
@@ -71,13 +75,18 @@ export function createHttp2Server(onStream: StreamHandler, parts: ServerParts): 
     stream.on("error", onStreamError);
     const session = sessions.get(stream.session as ServerHttp2Session);
     if (session === undefined) return stream.close(constants.NGHTTP2_REFUSED_STREAM);
-    const answer = new Answer(answers, session.peer.clientOf(headers), new StreamCarrier(stream, session.socket));
+    const client = session.peer.clientOf(headers);
+    const headerBytes = lengthOf(rawHeaders);
+    const memory = peers.openStream(client, headerBytes);
+    if (memory === undefined) return closeConnection(stream.session as ServerHttp2Session, session.socket);
+    const answer = new Answer(answers, client, new StreamCarrier(stream, session.socket));
     session.openStreams++;
-    stream.served = { answer, session };
+    stream.served = { answer, session, memory };
     // Both happen once. `once` would cost more for each stream than all that they do.
     stream.on("finish", endAnswer);
     stream.on("close", closeAnswer);
-    if (isTooLong(rawHeaders, limits.headerBytes)) return refuseStream(stream, 431);
+    const isTooLarge = headerBytes > limits.headerBytes || rawHeaders.length > 2 * limits.headerFields;
+    if (isTooLarge) return refuseLargeHeaders(stream, headers);
     if (!namesOneHost(headers)) return refuseStream(stream, 400);
     if (!isStreaming(headers)) limitBodyTime(stream, limits.requestMs);
     if (!onStream(stream, headers, answer)) serveCompatibly({ stream, headers, rawHeaders, answer }, onRequest);
@@ -105,11 +114,18 @@ export function createHttp2Server(onStream: StreamHandler, parts: ServerParts): 
   };
 }
 
+/** nghttp2 resets streams whose headers exceed its limits, without an answer. With higher limits there, most of them get one. */
+const HEADER_ALLOWANCE = 2;
+
 /** nghttp2 itself stops floods of pings, settings, empty frames and continuations. These options limit the rest. */
 function serverOptions(limits: TransportLimits): ServerOptions {
   return {
-    settings: { maxConcurrentStreams: limits.streamsPerConnection, maxHeaderListSize: limits.headerBytes, enablePush: false },
-    maxHeaderListPairs: limits.headerFields,
+    settings: {
+      maxConcurrentStreams: limits.requestsPerConnection,
+      maxHeaderListSize: HEADER_ALLOWANCE * limits.headerBytes,
+      enablePush: false,
+    },
+    maxHeaderListPairs: HEADER_ALLOWANCE * limits.headerFields,
     maxSessionInvalidFrames: 100,
     maxSessionRejectedStreams: 100,
     // Rapid reset (CVE-2023-44487). The rate leaves room for clients that cancel many calls.
@@ -120,16 +136,10 @@ function serverOptions(limits: TransportLimits): ServerOptions {
   };
 }
 
-/** Needed because nghttp2 enforces the announced limit only after the client has acknowledged it, which a client need not do. */
-function isTooLong(rawHeaders: readonly string[], limit: number): boolean {
+function lengthOf(rawHeaders: readonly string[]): number {
   let bytes = 0;
   for (const text of rawHeaders) bytes += text.length;
-  return bytes > limit;
-}
-
-/** Answers a request that no handler gets to see. */
-function refuseStream(stream: ServerHttp2Stream, status: number): void {
-  stream.respond({ ...COMMON_HEADERS, ":status": status }, { endStream: true });
+  return bytes;
 }
 
 /** Whether the body has no time limit, as in a streaming call. */

@@ -1,20 +1,21 @@
-/** Limits the connections of each remote address and of each authenticated caller. */
+/** Limits the connections of each remote address and of each authenticated caller, and the memory of the open streams of an address. */
 import type { IncomingHttpHeaders } from "node:http";
 import type { Socket } from "node:net";
 import { createKeyedLimit, type KeyedLimit } from "../jobs/keyed-limit.ts";
 import { resourceExhausted } from "../lib/errors.ts";
 import { clientAddress } from "./client-address.ts";
-import type { Holder } from "./memory-pool.ts";
+import type { Holder, MemoryPool } from "./memory-pool.ts";
 import type { IsProxy } from "./proxy-addresses.ts";
 import { networkOf } from "./remote-network.ts";
+import { createStreamMemory, type StreamLimits, takeStreamMemory } from "./stream-memory.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 
 export interface PeersOptions {
-  readonly limits: Pick<TransportLimits, "connectionsPerAddress" | "connectionsPerCaller">;
+  readonly limits: Pick<TransportLimits, "connectionsPerAddress" | "connectionsPerCaller"> & StreamLimits;
   /** Whether the address is a reverse proxy's, whose connections carry many clients. Neither limit holds for it. */
   readonly isProxy: IsProxy;
   /** Called for each connection, or request on one, that a limit refuses. */
-  readonly onRefusal?: ((limit: "connections-per-address" | "connections-per-caller") => void) | undefined;
+  readonly onRefusal?: ((limit: "connections-per-address" | "connections-per-caller" | "stream-memory") => void) | undefined;
 }
 
 /** The other end of one connection: a client, or a reverse proxy with many clients. */
@@ -40,9 +41,13 @@ export class Peers {
   readonly #isProxy: IsProxy;
   readonly #perAddress: KeyedLimit<string>;
   readonly #perCaller: KeyedLimit<string>;
+  readonly #streams: MemoryPool;
+  readonly #onRefusal: NonNullable<PeersOptions["onRefusal"]>;
 
   constructor({ limits, isProxy, onRefusal = () => {} }: PeersOptions) {
     this.#isProxy = isProxy;
+    this.#onRefusal = onRefusal;
+    this.#streams = createStreamMemory(limits);
     this.#perAddress = createKeyedLimit(limits.connectionsPerAddress, () => {
       onRefusal("connections-per-address");
       return resourceExhausted("too many connections of this address");
@@ -79,6 +84,19 @@ export class Peers {
         return { address, network: address === "" || isProxy(address) ? undefined : networkOf(address), identify() {} };
       },
     };
+  }
+
+  /**
+   * Counts an open HTTP/2 stream until the result is disposed of.
+   * @returns undefined if the streams of the client's address, or all streams together, would take too much memory
+   */
+  openStream({ network }: Client, headerBytes: number): Disposable | undefined {
+    try {
+      return takeStreamMemory(this.#streams, network, headerBytes);
+    } catch {
+      this.#onRefusal("stream-memory");
+      return undefined;
+    }
   }
 
   #countCallers(socket: Socket): Client["identify"] {

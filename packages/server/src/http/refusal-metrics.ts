@@ -1,7 +1,7 @@
 /** Counts refusals by the limits of this server. */
 import type { Counter, Meter } from "../lib/meter.ts";
 
-const LIMITS = ["concurrent-calls", "connections-per-address", "connections-per-caller", "transfers-per-caller"] as const;
+const LIMITS = ["concurrent-calls", "connections-per-address", "connections-per-caller", "stream-memory", "transfers-per-caller"] as const;
 
 /** A counter with the label `limit`. */
 export function createRefusalCounter(meter: Meter): (limit: (typeof LIMITS)[number]) => void {

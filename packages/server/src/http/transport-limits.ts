@@ -5,7 +5,11 @@ export interface TransportLimits {
   /** Connections of one remote address, and of one authenticated caller. 0 for no limit. */
   readonly connectionsPerAddress: number;
   readonly connectionsPerCaller: number;
-  readonly streamsPerConnection: number;
+  /** Streams of an HTTP/2 connection, and unanswered requests of an HTTP/1.1 connection. */
+  readonly requestsPerConnection: number;
+  /** The memory of the open HTTP/2 streams of all addresses, and of one address. Their headers count, and an estimate for each stream. */
+  readonly streamBytes: number;
+  readonly streamBytesPerAddress: number;
   readonly headerBytes: number;
   readonly headerFields: number;
   readonly urlBytes: number;
@@ -47,7 +51,9 @@ export const defaultLimits: TransportLimits = {
   connections: 10_000,
   connectionsPerAddress: 1_000,
   connectionsPerCaller: 1_000,
-  streamsPerConnection: 100,
+  requestsPerConnection: 100,
+  streamBytes: 256 * 1024 * 1024,
+  streamBytesPerAddress: 64 * 1024 * 1024,
   headerBytes: 32 * 1024,
   headerFields: 128,
   urlBytes: 16 * 1024,

@@ -59,8 +59,10 @@ export function requestHttp2(session: ClientHttp2Session, headers: Record<string
   });
 }
 
-export function openHttp2(port: number): ClientHttp2Session & AsyncDisposable {
-  const session = connectHttp2(`http://127.0.0.1:${port}`).on("error", () => {});
+/** @param localAddress of the client, to be another one for the server */
+export function openHttp2(port: number, localAddress = "127.0.0.1"): ClientHttp2Session & AsyncDisposable {
+  const createConnection = () => connect({ port, host: "127.0.0.1", localAddress });
+  const session = connectHttp2(`http://127.0.0.1:${port}`, { createConnection }).on("error", () => {});
   return Object.assign(session, { [Symbol.asyncDispose]: async () => session.destroy() });
 }
 

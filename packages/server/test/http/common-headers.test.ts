@@ -62,7 +62,6 @@ describe("every response forbids browsers to guess its type", () => {
       { ":method": "CONNECT", ":authority": "holt" },
       { ":path": "/", x: "y".repeat(40_000) },
     ] as Record<string, string>[]) {
-      // A client that knows the limit of headers already is reset instead.
       await using session = openHttp2(server.port);
       assert.equal(
         (await requestHttp2(session, headers)).headers["x-content-type-options"],

@@ -1,10 +1,11 @@
 /** Limits of the connections of one address and of one caller. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { constants } from "node:http2";
 import type { Socket } from "node:net";
 import { test } from "node:test";
 import { type RequestHandler, send } from "../../src/http/http-exchange.ts";
-import { openHttp2, openSocket, requestHttp2, talk, untilClosed } from "../harness/raw-clients.ts";
+import { closed, openHttp2, openSocket, requestHttp2, talk, untilClosed } from "../harness/raw-clients.ts";
 import { startTransports } from "../harness/transport-server.ts";
 import { until } from "../harness/wait.ts";
 
@@ -84,3 +85,31 @@ test("all requests on one HTTP/2 connection count as one connection, and proxies
   await using fourth = openHttp2(behindProxy.port);
   assert.deepEqual([await status(third), await status(fourth)], [200, 200]);
 });
+
+test("a connection is closed when the open streams of its address take too much memory, and their memory is free again", async () => {
+  await using server = await startTransports({ limits: { streamBytesPerAddress: 100_000 }, rest: () => {} });
+  const open = (session: ReturnType<typeof openHttp2>) =>
+    session.request({ ":method": "POST", ":path": "/held", x: "a".repeat(20_000) }, { endStream: false }).on("error", () => {});
+  for (let round = 0; round < 3; round++) {
+    await using first = openHttp2(server.port);
+    await using second = openHttp2(server.port);
+    const streams = [open(first), open(first)];
+    assert.equal((await requestHttp2(first, { ":path": "/healthz" })).headers[":status"], 200);
+    const code = once(second, "goaway");
+    open(second);
+    assert.equal((await code)[0], constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    await closed(second);
+    assert.equal(streams.filter((stream) => stream.closed).length, 0, "the other connection of the address stays open");
+    await using elsewhere = openHttp2(server.port, "127.0.0.2");
+    assert.equal((await requestHttp2(elsewhere, { ":path": "/healthz", x: "a".repeat(20_000) })).headers[":status"], 200);
+    first.destroy();
+    await until(async () => (await statusOf(server.port)) === 200);
+  }
+});
+
+/** The status of a request with large headers; undefined if its connection is closed. */
+async function statusOf(port: number): Promise<unknown> {
+  await using session = openHttp2(port);
+  const answer = await requestHttp2(session, { ":path": "/healthz", x: "a".repeat(30_000) }).catch(() => undefined);
+  return answer?.headers[":status"];
+}

@@ -47,6 +47,33 @@ test("pipelined requests on one connection are all answered", async () => {
   assert.deepEqual(answers.match(/"rest":"\/\w"/g), ['"rest":"/a"', '"rest":"/b"', '"rest":"/c"']);
 });
 
+test("a connection answers as many pipelined requests as its limit allows, and is closed then", async () => {
+  const served: string[] = [];
+  const gate = Promise.withResolvers<void>();
+  const rest: RequestHandler = (received, response) => {
+    served.push(received.url ?? "");
+    received.resume();
+    void Promise.all([gate.promise, once(received, "end")]).then(() => send(response, 200, { type: "text/plain", text: "done;" }));
+  };
+  for (const more of [get("/more"), get("/more", "expect: 100-continue\r\n")]) {
+    await using server = await startTransports({ limits: { requestsPerConnection: 3 }, rest });
+    const socket = openSocket(server.port);
+    const text = untilClosed(socket);
+    served.length = 0;
+    socket.write(`${get("/a")}${get("/b")}POST /last HTTP/1.1\r\nhost: holt\r\ncontent-length: 2\r\n\r\n`);
+    await until(() => served.length === 3);
+    socket.write(`{}${more.repeat(50)}`);
+    socket.write(more.repeat(50));
+    gate.resolve();
+    const answers = (await text).split(/(?=HTTP\/1\.1 )/);
+    assert.deepEqual(
+      answers.map((answer) => [answer.slice(9, 12), /connection: close/i.test(answer), answer.slice(-5)]),
+      [false, false, true].map((isLast) => ["200", isLast, "done;"]),
+    );
+    assert.deepEqual(served, ["/a", "/b", "/last"]);
+  }
+});
+
 test("a connection gets no listeners from the requests that its client left unanswered", async () => {
   const held: HttpResponse[] = [];
   await using server = await startTransports({ rest: (_received, response) => void held.push(response) });
@@ -123,8 +150,25 @@ test("too many header bytes are answered with 431", async () => {
   await using session = openHttp2(server.port);
   const answer = await requestHttp2(session, { ":path": "/", x: "a".repeat(40_000) });
   assert.equal(answer.headers[":status"], 431);
-  await assert.rejects(requestHttp2(session, { ":path": "/", x: "a".repeat(40_000) }), "a client that knows the limit is reset");
+  const again = await requestHttp2(session, { ":path": "/", x: "a".repeat(40_000) });
+  assert.equal(again.headers[":status"], 431, "also for a client that knows the limit");
+  const fields = Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`x${i}`, "y"]));
+  assert.equal((await requestHttp2(session, { ":path": "/", ...fields })).headers[":status"], 431);
+  await assert.rejects(requestHttp2(session, { ":path": "/", x: "a".repeat(65_500) }), "far more headers reset the stream");
   assert.equal((await requestHttp2(session, { ":path": "/healthz" })).headers[":status"], 200, "the connection stays usable");
+});
+
+test("too much metadata is answered in gRPC with RESOURCE_EXHAUSTED", async () => {
+  await using server = await startTransports();
+  await using session = openHttp2(server.port);
+  for (const type of ["application/grpc", "application/grpc-web+proto"]) {
+    const headers = { ":method": "POST", ":path": "/platform.ping.v2.PingService/Ping", "content-type": type, te: "trailers" };
+    const answer = await requestHttp2(session, { ...headers, x: "a".repeat(40_000) });
+    assert.equal(answer.headers[":status"], 200);
+    assert.equal(answer.headers["content-type"], type);
+    assert.equal(answer.headers["grpc-status"], "8");
+    assert.match(String(answer.headers["grpc-message"]), /headers of the request are larger/);
+  }
 });
 
 test("a URL that is too long is answered with 414 and a structured error", async () => {
