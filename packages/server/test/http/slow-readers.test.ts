@@ -126,6 +126,27 @@ describe("the budget of unread bytes", () => {
   });
 });
 
+test("reflection and health are refused while an anonymous caller has too many unread answers", async () => {
+  await using server = await startTransports({ limits: { anonymousAnswerBytes: 200_000, answerBytesPerAddress: 60_000 } });
+  await using unread = openWithoutWindow(server.port);
+  await using session = openHttp2(server.port);
+  const symbol = Buffer.from(ReposService.typeName);
+  const reflection = frame(Buffer.concat([Buffer.from([0x22, symbol.length]), symbol]));
+  const headersFor = (path: string) => ({ ":method": "POST", ":path": path, "content-type": "application/grpc", te: "trailers" });
+  const statusOf = async (path: string, message: Buffer) =>
+    (await requestHttp2(session, headersFor(path), message)).trailers["grpc-status"];
+  const info = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
+  assert.equal(await statusOf(info, reflection), "0");
+  for (let asked = 0; asked < 4; asked++) {
+    const stream = unread.request(headersFor(info)).on("error", () => {});
+    stream.end(reflection);
+    await once(stream, "response");
+  }
+  const refused = String(ConnectCode.ResourceExhausted);
+  await until(async () => (await statusOf(info, reflection)) === refused);
+  assert.equal(await statusOf("/grpc.health.v1.Health/Check", frame(Buffer.alloc(0))), refused);
+});
+
 /** A list of 1 MiB, for a caller named by the token. */
 const list: Run = async ({ method }, source, metadata) => {
   metadata.identify(metadata.authorization);

@@ -6,9 +6,26 @@ import { gunzipSync } from "node:zlib";
 import { type DescMessage, fromBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
+import type { Answer } from "../../http/answer.ts";
+import type { HoltError } from "../../lib/errors.ts";
 
 const PREFIX = 5;
 const COMPRESSED = 1;
+
+/** Refuses the request while its sender has too many unread answers, as calls do. */
+export function withReader(request: UniversalServerRequest, answer: Answer | undefined): UniversalServerRequest {
+  const { body } = request;
+  return isBytes(body) ? { ...request, body: whileRead(body, answer) } : request;
+}
+
+async function* whileRead(body: AsyncIterable<Uint8Array>, answer: Answer | undefined): AsyncIterable<Uint8Array> {
+  try {
+    answer?.identify(undefined);
+  } catch (error) {
+    throw new ConnectError((error as HoltError).message, Code.ResourceExhausted);
+  }
+  yield* body;
+}
 
 /** @param maxBytes larger messages are passed on, since the library refuses them without parsing */
 export function withCheckedBody(request: UniversalServerRequest, schema: DescMessage, maxBytes: number): UniversalServerRequest {

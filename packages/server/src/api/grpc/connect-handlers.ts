@@ -22,7 +22,7 @@ import { type CallMetadata, JsonText, messageOf, type Reply } from "../call/call
 import { metadataFromHeaders } from "../call/call-metadata.ts";
 import type { Operation } from "../call/operation.ts";
 import { errorContextOf } from "../status.ts";
-import { withCheckedBody } from "./checked-body.ts";
+import { withCheckedBody, withReader } from "./checked-body.ts";
 import { readMessage, withoutMessage } from "./connect-message.ts";
 import { connectError, grpcStatus } from "./grpc-status.ts";
 import { isBeyondTimers, LONGEST_MS } from "./grpc-timeout.ts";
@@ -86,7 +86,10 @@ function readOnDemand(handler: UniversalHandler, { limits }: UnaryOptions): Conn
 }
 
 function checkMessages(handler: UniversalHandler): ConnectHandler {
-  return (universal) => handler(withCheckedBody(universal, handler.method.input, MAX_MESSAGE_BYTES));
+  return (universal) => {
+    const { response } = (universal.contextValues as ContextValues).get(originKey) as Origin;
+    return handler(withReader(withCheckedBody(universal, handler.method.input, MAX_MESSAGE_BYTES), response.answer));
+  };
 }
 
 function implementation(operation: Operation, options: UnaryOptions): MethodImpl<DescMethodUnary> {

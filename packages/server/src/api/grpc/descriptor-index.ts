@@ -16,6 +16,8 @@ export class DescriptorIndex {
   readonly #symbols = new Map<string, FileDescriptorProto>();
   /** Extended type → field number → file. */
   readonly #extensions = new Map<string, Map<number, FileDescriptorProto>>();
+  /** Serializing a file takes a millisecond, and anonymous callers may ask for it. */
+  readonly #serialized = new Map<FileDescriptorProto, Uint8Array>();
 
   /** Adds a file unless it has been added before. */
   add(file: FileDescriptorProto): void {
@@ -58,7 +60,13 @@ export class DescriptorIndex {
       }
       sent.add(each.name);
     }
-    return [...needed].map((each) => toBinary(FileDescriptorProtoSchema, each));
+    return [...needed].map((each) => this.#serialize(each));
+  }
+
+  #serialize(file: FileDescriptorProto): Uint8Array {
+    const bytes = this.#serialized.get(file) ?? toBinary(FileDescriptorProtoSchema, file);
+    this.#serialized.set(file, bytes);
+    return bytes;
   }
 }
 
