@@ -33,6 +33,8 @@ export function createHttp1Server({ onRequest, limits, answers, peers, log }: Se
 
   /** @returns false for a request that is to be ignored */
   function begin(response: MeteredHttp1Response): boolean {
+    // First of all: an error without a listener would end the process. Handlers remove theirs before a late error of a closed connection.
+    response.req.on("error", ignore);
     const peer = connections.begin(response);
     if (peer === undefined) return false;
     response.answer = new Answer(answers, peer.clientOf(response.req.headers), response);
@@ -104,3 +106,6 @@ function whenFirst(response: ServerResponse, then: () => void): void {
   if (response.socket !== null) then();
   else response.once("socket", then);
 }
+
+/** A closed connection is noticed by other events. */
+function ignore(): void {}

@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { BadRequestSchema } from "@holt/api/gen/google/rpc/error_details_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import type { Run } from "../../src/api/call/run.ts";
 import { invalidArgument } from "../../src/lib/errors.ts";
-import { talk } from "../harness/raw-clients.ts";
+import { openSocket, talk } from "../harness/raw-clients.ts";
 import { startTransports } from "../harness/transport-server.ts";
 
 const transports = [
@@ -86,3 +88,23 @@ test("an invalid Host header is answered with 400", async () => {
   assert.match(await talk(server.port, `${request}content-length: 2\r\n\r\n{}`), /^HTTP\/1.1 400 /);
   assert.equal((await fetch(`http://127.0.0.1:${server.port}/healthz`)).status, 200);
 });
+
+for (const type of ["application/json", "application/proto", "application/grpc-web+proto"]) {
+  test(`${type}: a client that disconnects while a pipelined message is incomplete does not end the server`, async () => {
+    const called = Promise.withResolvers<AbortSignal>();
+    const run: Run = (_operation, _source, { signal }) => {
+      called.resolve(signal);
+      return new Promise(() => {});
+    };
+    await using server = await startTransports({ run, rest: () => {} });
+    const socket = openSocket(server.port);
+    const path = `/${GroupsService.typeName}/CreateGroup`;
+    // The response of the second request waits for that of the first.
+    socket.write("GET /held HTTP/1.1\r\nhost: holt\r\n\r\n");
+    socket.write(`POST ${path} HTTP/1.1\r\nhost: holt\r\ncontent-type: ${type}\r\ncontent-length: 100\r\n\r\n{`);
+    const aborted = once(await called.promise, "abort");
+    socket.resetAndDestroy();
+    await aborted;
+    assert.equal((await fetch(`http://127.0.0.1:${server.port}/healthz`)).status, 200);
+  });
+}
