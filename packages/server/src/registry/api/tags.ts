@@ -13,6 +13,7 @@ import { type Condition, onColumn } from "../../api/resource/visible.ts";
 import type { Dialect } from "../../db/dialect.ts";
 import { parseTime } from "../../lib/clock.ts";
 import { notFound } from "../../lib/errors.ts";
+import { parentOf } from "../../lib/uid.ts";
 import { lockRepo } from "../content/lock-repo.ts";
 import { removeTag, upsertTag } from "../content/tags.ts";
 import { areUndated, showDeprecation } from "../end-of-life/deprecation.ts";
@@ -51,7 +52,9 @@ export function tagsService({ pageTokens, allowsNoDigest = false }: TagsCollabor
       return move.tag;
     }),
 
+    // The repo comes first, as in all other changes of its tags: its deletion counts the tags that it deletes.
     deleteTag: write(async ({ uid }, call) => {
+      await lockRepo(call.db, parentOf(uid));
       await removeTag(call.db, await findForUpdate(tags, uid, call.db), call.now);
       return createMessage(EmptySchema);
     }),
