@@ -61,4 +61,60 @@ describeWithWorld("concurrent writes to IAM resources", (world) => {
     const { totalCount } = parse((await world.raw("GET", `/iam/v2/groups?uidp.childrenOf=${group}`)).text);
     assert.equal(totalCount, "13");
   });
+
+  test("the first changes of a user's metadata are all kept", async () => {
+    const [company, jobTitle] = ["Acme", "tester"];
+    for (let round = 0; round < ROUNDS; round++) {
+      const { token } = await world.user();
+      const update = (identityMetadata: Record<string, unknown>) =>
+        world.raw("PATCH", "/iam/v2/identities:updateIdentityMetadata", { identityMetadata }, token);
+      const answers = await Promise.all([update({ company }), update({ jobTitle }), update({ updatesOptIn: true })]);
+      for (const { status, text } of answers) assert.equal(status, 200, text);
+      const left = parse((await update({})).text);
+      assert.deepEqual([left.company, left.jobTitle, left.updatesOptIn], [company, jobTitle, true]);
+    }
+  });
+
+  test("of organizations with one name, one can publish content, also when one of them takes the name at that moment", async () => {
+    const organization = async (name: string) => textOf(parse((await world.raw("POST", "/iam/v2/groups", { name })).text).uid);
+    const publish = (uid: string) => world.raw("POST", `/holt/v1/publicContent/${uid}`, { kinds: ["KIND_IMAGES"] });
+    for (let round = 0; round < ROUNDS; round++) {
+      const uids = await Promise.all([1, 2, 3].map(() => organization(`public ${round}`)));
+      const published = await Promise.all(uids.map(publish));
+      assert.deepEqual(published.map(({ status }) => status).toSorted(), [200, 400, 400]);
+      const others = await Promise.all([1, 2, 3].map((i) => organization(`other ${round} ${i}`)));
+      for (const uid of others) assert.equal((await publish(uid)).status, 200);
+      const renamed = await Promise.all(others.map((uid) => world.raw("PATCH", `/iam/v2/groups/${uid}`, { name: `taken ${round}` })));
+      assert.deepEqual(renamed.map(({ status }) => status).toSorted(), [200, 400, 400]);
+    }
+  });
+
+  test("nothing of a deleted account is left by calls of its owner at the same moment", async () => {
+    const stranger = await world.user();
+    const { uid: org } = parse((await world.raw("POST", "/iam/v2/groups", { name: "host" }, stranger.token)).text);
+    for (let round = 0; round < ROUNDS; round++) {
+      const subject = `leaving ${round}`;
+      const { uid, token } = await world.user(subject);
+      const binding = { identityUid: uid, roleUid: await builtInRole(world, "viewer") };
+      assert.equal((await world.raw("POST", `/iam/v2/roleBindings/${org}`, binding, stranger.token)).status, 200);
+      const deletion = world.raw("DELETE", `/auth/v1/delete/${uid}`, undefined, token);
+      let isDeleted = false;
+      const writing = [1, 2, 3, 4].map(async (number) => {
+        while (!isDeleted) {
+          await world.raw("PATCH", "/iam/v2/identities:updateIdentityMetadata", { company: `Acme ${number}` }, token);
+          await world.raw("POST", `/holt/v1/memberships/${org}:${number % 2 === 0 ? "accept" : "leave"}`, {}, token);
+        }
+      });
+      const { status, text } = await deletion.finally(() => {
+        isDeleted = true;
+      });
+      assert.equal(status, 200, text);
+      await Promise.all(writing);
+      const again = await world.user(subject);
+      const { memberships = [] } = parse((await world.raw("GET", "/holt/v1/memberships", undefined, again.token)).text);
+      assert.deepEqual(memberships, []);
+      const metadata = parse((await world.raw("PATCH", "/iam/v2/identities:updateIdentityMetadata", {}, again.token)).text);
+      assert.equal(metadata.company, "");
+    }
+  });
 });

@@ -11,6 +11,7 @@ import { assertNone } from "../../api/resource/names.ts";
 import type { WriteDb } from "../../db/store.ts";
 import { type FieldViolation, HoltError, invalidArgument, notFound, permissionDenied } from "../../lib/errors.ts";
 import { isAtOrBelow, isInRoot, isUid, parentOf } from "../../lib/uid.ts";
+import { keepIdentity } from "../identities/identity-record.ts";
 import { assertHoldsAll, type EscalationCollaborators } from "./escalation.ts";
 
 const LIST_ROLES = capabilitySet([Capability.CAP_IAM_ROLES_LIST]);
@@ -32,7 +33,7 @@ export async function assertBindable(
   }
   if (home === undefined) await assertNoGroupOrRole(identityUid, call.db);
   // A user may be bound before the first sign-in: the uid follows from issuer and subject.
-  else await assertIdentityExists(identityUid, call.db);
+  else await keepIdentity(call.db, identityUid);
   await assertHoldsRole(roleUid, groupUid, call, collaborators);
 }
 
@@ -77,11 +78,6 @@ async function assertHoldsRole(roleUid: string, groupUid: string, call: WriteCal
 export function uidViolations(field: string, uid: string): FieldViolation[] {
   if (uid === "") return [{ field, description: `${field} is required` }];
   return isUid(uid) ? [] : [{ field, description: `${field} must be a uid` }];
-}
-
-async function assertIdentityExists(uid: string, db: WriteDb): Promise<void> {
-  const identity = await db.dialect.forKeyShare(db.selectFrom("identity").select("uid").where("uid", "=", uid)).executeTakeFirst();
-  if (identity === undefined) throw notFound("Identity", uid);
 }
 
 async function assertNoGroupOrRole(uid: string, db: WriteDb): Promise<void> {

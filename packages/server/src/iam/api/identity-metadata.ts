@@ -8,6 +8,7 @@ import {
 import type { WriteCall } from "../../api/call/call.ts";
 import { applyMask } from "../../api/resource/field-mask.ts";
 import { invalidArgument, permissionDenied, unauthenticated } from "../../lib/errors.ts";
+import { lockIdentity } from "../identities/identity-record.ts";
 import { isNarrowed } from "../tokens/narrowing.ts";
 
 const MAX_BODY = 16 * 1024;
@@ -21,9 +22,9 @@ export async function updateIdentityMetadata(
   if (principal === undefined || identityMetadata === undefined) throw unauthenticated("sign in first");
   // Only the user changes the account: a tenant who holds a narrowed token of the user must not.
   if (isNarrowed(principal)) throw permissionDenied("this token is narrowed and does not allow changing the account");
-  const row = await db.dialect
-    .forUpdate(db.selectFrom("identity_metadata").select("body").where("uid", "=", principal.uid))
-    .executeTakeFirst();
+  // There may be no metadata yet, so changes lock the identity. They cannot outlive it either.
+  if (!(await lockIdentity(db, principal.uid))) throw unauthenticated("the identity no longer exists");
+  const row = await db.selectFrom("identity_metadata").select("body").where("uid", "=", principal.uid).executeTakeFirst();
   const stored = row === undefined ? create(IdentityMetadataSchema) : fromJsonString(IdentityMetadataSchema, row.body);
   const next = applyMask(IdentityMetadataSchema, stored, identityMetadata, updateMask);
   const kept = clone(IdentityMetadataSchema, next);

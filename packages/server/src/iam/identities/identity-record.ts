@@ -5,6 +5,7 @@ import { ROW } from "../../db/lookup.ts";
 import { prepare } from "../../db/prepared.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
+import { notFound } from "../../lib/errors.ts";
 import { compileJsonEncoder, messageFromJson } from "../../lib/proto-json.ts";
 import { isUid } from "../../lib/uid.ts";
 
@@ -37,9 +38,19 @@ export async function findIdentity(db: ReadDb, uid: string): Promise<Identity | 
   return row === undefined ? undefined : messageFromJson(IdentitySchema, row.body);
 }
 
-/** Locks the identity's row until the transaction ends. What ends sessions of the identity takes the same lock. */
-export async function lockIdentity(db: WriteDb, uid: string): Promise<void> {
-  await db.dialect.forUpdate(db.selectFrom("identity").select("uid").where("uid", "=", uid)).execute();
+/**
+ * Locks the identity's row until the transaction ends. What ends sessions of the identity takes the same lock.
+ * @returns false if the identity does not exist
+ */
+export async function lockIdentity(db: WriteDb, uid: string): Promise<boolean> {
+  const row = await db.dialect.forUpdate(db.selectFrom("identity").select("uid").where("uid", "=", uid)).executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Locks the identity against deletion, so that what is stored for it is deleted with it. @throws NOT_FOUND */
+export async function keepIdentity(db: WriteDb, uid: string): Promise<void> {
+  const kept = db.dialect.forKeyShare(db.selectFrom("identity").select("uid").where("uid", "=", uid));
+  if ((await kept.executeTakeFirst()) === undefined) throw notFound("Identity", uid);
 }
 
 /**

@@ -8,13 +8,14 @@ import { RoleBindingSchema } from "@holt/api/gen/platform/iam/v2/role_bindings_p
 import { appendToCount } from "../../db/resource-count.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
-import { Code, HoltError, invalidArgument, notFound, permissionDenied } from "../../lib/errors.ts";
+import { Code, HoltError, invalidArgument, permissionDenied } from "../../lib/errors.ts";
 import { isRecord } from "../../lib/is-record.ts";
 import { compileJsonEncoder, messageFromJson } from "../../lib/proto-json.ts";
 import { sha256Hex } from "../../lib/sha256.ts";
 import { parseStrictJson } from "../../lib/strict-json.ts";
 import { isAtOrBelow, newUid, parentOf } from "../../lib/uid.ts";
 import type { Grants } from "../grants/grants.ts";
+import { keepIdentity } from "../identities/identity-record.ts";
 import { assertSatisfiesPolicy, type SignedIn } from "../policy/sign-in-policy.ts";
 import { join } from "./membership.ts";
 
@@ -161,8 +162,7 @@ export async function lockRole(db: WriteDb, uid: string): Promise<boolean> {
 
 /** @returns false if the role was already bound */
 export async function bindOnce(db: WriteDb, { identityUid, roleUid, groupUid }: RoleAtGroup, now: Date): Promise<boolean> {
-  const identity = await db.dialect.forKeyShare(db.selectFrom("identity").select("uid").where("uid", "=", identityUid)).executeTakeFirst();
-  if (identity === undefined) throw notFound("Identity", identityUid);
+  await keepIdentity(db, identityUid);
   const uid = newUid(groupUid);
   const time = now.toISOString();
   const body = encodeBinding(create(RoleBindingSchema, { uid, identityUid, roleUid, createTime: timestampFromDate(now) }));

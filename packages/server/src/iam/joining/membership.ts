@@ -5,6 +5,7 @@
  */
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { rootOf } from "../../lib/uid.ts";
+import { keepIdentity } from "../identities/identity-record.ts";
 import type { MembershipTable } from "../tables.ts";
 
 /** Organizations that are read at most; a person joins far fewer. */
@@ -35,6 +36,7 @@ export async function join(db: WriteDb, { identityUid, groupUid, now, email }: J
  */
 export async function recordSignIn(db: WriteDb, { identityUid, groupUid, now, email = "" }: Joining): Promise<void> {
   const time = now.toISOString();
+  await keepIdentity(db, identityUid);
   await db
     .insertInto("membership")
     .values({ identity_uid: identityUid, org_uid: rootOf(groupUid), state: "signed_in", email, create_time: time, update_time: time })
@@ -69,6 +71,7 @@ export async function joinedOrganizations(db: ReadDb, identityUid: string): Prom
 type MembershipKey = Pick<MembershipTable, "identity_uid" | "org_uid">;
 
 async function save(db: WriteDb, key: MembershipKey, now: Date, fields: { state: "joined" | "left"; email?: string }): Promise<void> {
+  await keepIdentity(db, key.identity_uid);
   const time = now.toISOString();
   const change = { ...fields, update_time: time };
   await db

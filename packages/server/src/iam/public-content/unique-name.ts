@@ -3,7 +3,8 @@
  * else tells them which organization a name means.
  */
 
-import type { ReadDb } from "../../db/store.ts";
+import { lockState } from "../../db/server-state.ts";
+import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { isBelowColumn } from "../../db/uid-range.ts";
 import { failedPrecondition } from "../../lib/errors.ts";
 import { rangeAtOrBelow } from "../../lib/uid.ts";
@@ -16,9 +17,16 @@ export interface PublicOrganization {
   readonly verified: boolean;
 }
 
-/** @throws FAILED_PRECONDITION if another organization of the same name has public content */
-export async function assertPublicNameFree(db: ReadDb, { uid, name, verified }: PublicOrganization): Promise<void> {
+/** State of the installation that is locked by transactions which may take a name. */
+const TAKING_NAME = "public_content_name";
+
+/**
+ * Organizations take names one after another, as no index can keep those with public content apart.
+ * @throws FAILED_PRECONDITION if another organization of the same name has public content
+ */
+export async function assertPublicNameFree(db: WriteDb, { uid, name, verified }: PublicOrganization): Promise<void> {
   if (verified) return;
+  await lockState(db, TAKING_NAME, {});
   const other = await db
     .selectFrom("group")
     .select("group.uid")
