@@ -3,13 +3,25 @@ import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { after, before, describe, test } from "node:test";
 import { AccountLinksService } from "@holt/api/gen/holt/v1/account_links_pb.ts";
+import { AccountsService } from "@holt/api/gen/holt/v1/accounts_pb.ts";
+import { totpCode } from "../../src/iam/accounts/totp.ts";
 import { storeNames } from "../harness/harness.ts";
-import { createHolder, nextCode, signInWithPassword, submitTo } from "../harness/sign-in/account-visitor.ts";
+import {
+  createHolder,
+  type Holder,
+  nextCode,
+  secretOf,
+  signInWithPassword,
+  submitPassword,
+  submitTo,
+} from "../harness/sign-in/account-visitor.ts";
 import { linking, uidOf } from "../harness/sign-in/linking.ts";
-import { type SignInWorld, startSignInWorld } from "../harness/sign-in/sign-in-world.ts";
+import { claimsOf, type SignInWorld, startSignInWorld } from "../harness/sign-in/sign-in-world.ts";
 import type { Answer } from "../harness/sign-in/visitor.ts";
 
 const ROUNDS = 10;
+/** A code of an authenticator app is good for this long. */
+const TIME_STEP_MS = 30_000;
 
 for (const store of storeNames) {
   describe(`sessions that begin while their account changes, on ${store}`, () => {
@@ -103,6 +115,28 @@ for (const store of storeNames) {
       const code = codeOf(await signInWithPassword(world, world.visitor(), attempt, path));
       assert.match((await act(visitor, page, "end-sessions", {})).text, /signed out everywhere/);
       assert.equal(await redeem(code, verifier), 401);
+    });
+
+    test("no session is left of a sign-in with a password that is replaced while it is checked", async () => {
+      const uid = ({ token }: Holder) => claimsOf(token).sub ?? "";
+      for (let round = 0; round < ROUNDS; round++) {
+        const holder = await createHolder(world, `replaced-${round}@example.test`);
+        const link = await world.must(AccountsService.method.createAccountRecovery, { uid: uid(holder), resetSecondFactor: true });
+        const person = world.visitor();
+        const app = await submitTo(person, await person.visit(link.url), "/oauth/account/set-up", { password: "another long password" });
+        const code = nextCode(world, secretOf(app));
+        const thief = world.visitor();
+        const page = await thief.visit(`${world.baseUrl}/oauth`);
+        world.clock.advance(TIME_STEP_MS);
+        const stolen = { ...holder, code: totpCode(holder.secret, world.clock.now()) };
+        const [signedIn, recovered] = await Promise.all([
+          submitPassword(thief, page, stolen),
+          submitTo(person, app, "/oauth/account/app", { code }),
+        ]);
+        assert.equal(recovered.status, 200, recovered.text);
+        const sessions = world.store.reader.selectFrom("login_session").select("uid").where("identity_uid", "=", uid(holder));
+        assert.deepEqual(await sessions.execute(), [], signedIn.text);
+      }
     });
   });
 }

@@ -72,10 +72,14 @@ export async function hasAccounts(db: ReadDb): Promise<boolean> {
 
 /** Locks the row until the transaction ends. @throws NOT_FOUND */
 export async function lockAccount(db: WriteDb, identityUid: string): Promise<LocalAccountTable> {
-  const query = db.selectFrom("local_account").selectAll().where("identity_uid", "=", identityUid);
-  const row = await db.dialect.forUpdate(query).executeTakeFirst();
+  const row = await findAccountForUpdate(db, identityUid);
   if (row === undefined) throw notFound("Account", identityUid.slice(0, 200));
   return row;
+}
+
+/** As `lockAccount`; undefined if there is no account. */
+export function findAccountForUpdate(db: WriteDb, identityUid: string): Promise<LocalAccountTable | undefined> {
+  return db.dialect.forUpdate(db.selectFrom("local_account").selectAll().where("identity_uid", "=", identityUid)).executeTakeFirst();
 }
 
 /** The identity must exist. @param issuer of this server */

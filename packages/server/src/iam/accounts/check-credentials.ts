@@ -2,7 +2,7 @@
 import { networkOf } from "../../http/remote-network.ts";
 import type { LocalAccountTable } from "../tables.ts";
 import { appendAccountEvent, appendCodeUse } from "./account-events.ts";
-import { emailKey, findAccount, findAccountsByEmail } from "./account-record.ts";
+import { emailKey, findAccount, findAccountForUpdate, findAccountsByEmail } from "./account-record.ts";
 import { chooseBySecondFactor, endSessions, spendSecondFactor } from "./credentials.ts";
 import type { LocalAccountParts } from "./local-account-parts.ts";
 import { findPasskey, recordPasskeyUse, refusePasskey, type StoredPasskey } from "./passkeys.ts";
@@ -17,6 +17,7 @@ export interface PasswordAttempt {
 
 /**
  * Does the same work and gives the same answer for a missing account, a wrong password and a wrong code.
+ * @returns the account as it was while the password was good
  * @throws RESOURCE_EXHAUSTED
  */
 export async function checkPassword(
@@ -28,12 +29,15 @@ export async function checkPassword(
   const accounts = await findAccountsByEmail(store.reader, email);
   const account = await chooseBySecondFactor(store.reader, accounts, { code, now: clock.now() }, secrets);
   const isRight = await passwords.verify(password, account?.password_hash ?? undefined, networkOf(remoteAddress));
-  if (!isRight || account === undefined || !(await spendAtSignIn(account, code, parts))) return undefined;
-  takeBack();
-  return account;
+  const signedIn = isRight && account !== undefined ? await spendAtSignIn(account, code, parts) : undefined;
+  if (signedIn !== undefined) takeBack();
+  return signedIn;
 }
 
-/** @returns `cloned` if the passkey was used in two authenticators; undefined if it is not valid */
+/**
+ * @returns the account as it was while it had the passkey; `cloned` if the passkey was used in two authenticators;
+ * undefined if it is not valid
+ */
 export async function checkPasskey(
   answer: string,
   challenge: string,
@@ -47,7 +51,7 @@ export async function checkPasskey(
   if (passkey === undefined || account?.user_handle !== presented.userHandle) return undefined;
   const signCount = await webauthn.verifyUse(presented, challenge, passkey);
   if (signCount === undefined) return undefined;
-  return (await recordUse(passkey, signCount, parts)) ? account : "cloned";
+  return recordUse(passkey, signCount, parts);
 }
 
 /**
@@ -62,35 +66,48 @@ export async function checkOwner(
   const { identity_uid: uid, password_hash: hash, totp_secret: app } = account;
   const takeBack = parts.guesses.take(uid, undefined);
   if (!(await parts.passwords.verify(password, hash ?? undefined, uid))) return false;
-  if (app !== null && !(await spendAtSignIn(account, code, parts))) return false;
+  if (app !== null && (await spendAtSignIn(account, code, parts)) === undefined) return false;
   takeBack();
   return true;
 }
 
-async function spendAtSignIn(account: LocalAccountTable, code: string, parts: LocalAccountParts): Promise<boolean> {
+/**
+ * Checking a password takes long. The lock keeps the account from changing between the last check and the spending.
+ * @returns the account afterwards; undefined for a wrong code, and if the password was replaced since it was checked
+ */
+async function spendAtSignIn(checked: LocalAccountTable, code: string, parts: LocalAccountParts): Promise<LocalAccountTable | undefined> {
   const { store, clock, secrets } = parts;
   const now = clock.now();
-  const { identity_uid: identityUid } = account;
+  const { identity_uid: identityUid } = checked;
   return store.transaction(async (db) => {
+    const account = await findAccountForUpdate(db, identityUid);
+    if (account === undefined || account.password_hash !== checked.password_hash) return undefined;
     const factor = await spendSecondFactor(db, { account, code, now }, secrets);
-    if (factor !== "recovery_code") return factor !== undefined;
+    if (factor !== "recovery_code") return factor && account;
     await endSessions(db, identityUid, now);
     await appendCodeUse(db, identityUid, now, parts);
-    return true;
+    return findAccount(db, identityUid);
   });
 }
 
-/** @returns false if another authenticator has used the passkey, too: it is not accepted any more */
-async function recordUse(passkey: StoredPasskey, signCount: number, parts: LocalAccountParts): Promise<boolean> {
+/** @returns the account; `cloned` if another authenticator has used the passkey, too: it is not accepted any more */
+async function recordUse(
+  passkey: StoredPasskey,
+  signCount: number,
+  parts: LocalAccountParts,
+): Promise<LocalAccountTable | "cloned" | undefined> {
   const { store, clock } = parts;
   const { uid, name, credential_id: credentialId, identity_uid: identityUid } = passkey;
   const now = clock.now();
   const body = { passkey_uid: uid, passkey_name: name };
   const notice = `The passkey “${name}” was refused because somebody may have copied it. It is not accepted any more: remove it.`;
   return store.transaction(async (db) => {
-    if (await recordPasskeyUse(db, credentialId, signCount, now)) return true;
+    const account = await findAccountForUpdate(db, identityUid);
+    // The passkey may have been removed since it was read.
+    if ((await findPasskey(db, credentialId)) === undefined) return undefined;
+    if (await recordPasskeyUse(db, credentialId, signCount, now)) return account;
     await refusePasskey(db, credentialId);
     await appendAccountEvent(db, { name: "passkey_cloned", identityUid, body, notice, now }, parts);
-    return false;
+    return "cloned";
   });
 }

@@ -2,6 +2,7 @@
 import { randomInt } from "node:crypto";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import type { Secrets } from "../secrets/secrets.ts";
+import { lockAccount } from "./account-record.ts";
 
 const CODES_PER_ACCOUNT = 10;
 const GROUPS = 4;
@@ -15,8 +16,9 @@ export function looksLikeRecoveryCode(text: string): boolean {
   return normalize(text).length === GROUPS * CHARACTERS_PER_GROUP;
 }
 
-/** Replaces all codes of the account. @returns the new codes, which are not stored */
+/** Replaces all codes of the account. @returns the new codes, which are not stored @throws NOT_FOUND */
 export async function replaceRecoveryCodes(db: WriteDb, identityUid: string, secrets: Pick<Secrets, "hash">): Promise<readonly string[]> {
+  await lockAccount(db, identityUid);
   const codes = Array.from({ length: CODES_PER_ACCOUNT }, generateCode);
   await db.deleteFrom("recovery_code").where("identity_uid", "=", identityUid).execute();
   const rows = codes.map((code) => ({ code_hash: hashCode(code, secrets), identity_uid: identityUid }));

@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { sha256Hex } from "../../lib/sha256.ts";
+import { lockAccount } from "./account-record.ts";
 
 export interface NewRecoveryLink {
   readonly identityUid: string;
@@ -17,8 +18,9 @@ export interface RecoveryLink extends Pick<NewRecoveryLink, "identityUid" | "res
   readonly expireTime: string;
 }
 
-/** Replaces the account's earlier links. @returns the token of the link, which is not stored */
+/** Replaces the account's earlier links. @returns the token of the link, which is not stored @throws NOT_FOUND */
 export async function createRecoveryLink(db: WriteDb, link: NewRecoveryLink, now: Date): Promise<string> {
+  await lockAccount(db, link.identityUid);
   const token = randomBytes(32).toString("base64url");
   await db.deleteFrom("recovery_link").where("expire_time", "<=", now.toISOString()).execute();
   await db.deleteFrom("recovery_link").where("identity_uid", "=", link.identityUid).execute();

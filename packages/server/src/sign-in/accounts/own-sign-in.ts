@@ -1,5 +1,5 @@
 /** Signs people in with accounts of this server, and continues where their sign-in leads to. */
-import { accountVersion, personFromAccount } from "../../iam/accounts/account-record.ts";
+import { personFromAccount } from "../../iam/accounts/account-record.ts";
 import type { BeginningBrowser } from "../browser.ts";
 import { LOST_STEP, SignInRefusal } from "../refusal.ts";
 import { showAccountPage } from "./account-page.ts";
@@ -39,15 +39,14 @@ export async function signInWithAccount(
   by: AccountBrowser & { readonly browser: string },
   parts: AccountParts,
 ): Promise<AccountResult> {
-  const { store, localAccounts } = parts;
+  const { localAccounts } = parts;
   const isPasskey = credential !== "";
   const account = isPasskey
     ? await localAccounts.checkPasskey(credential, step.challenge)
     : await localAccounts.checkPassword({ email, password, code, remoteAddress: by.remoteAddress });
   if (account === "cloned") return signInAgain(step, by, CLONED, parts);
   if (account === undefined) return signInAgain(step, by, isPasskey ? WRONG_PASSKEY : WRONG_PASSWORD, parts);
-  const { identity_uid: identityUid } = account;
-  const version = await accountVersion(store.reader, identityUid);
+  const { identity_uid: identityUid, update_time: version } = account;
   return continueSignIn({ identityUid, version, credential: isPasskey ? "passkey" : "password" }, step, by, parts);
 }
 
