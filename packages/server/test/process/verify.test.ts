@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { printedToken, runHoltd, type Settings, startHoltd, temporaryFolder } from "../harness/holtd.ts";
+import { createDatabase } from "../harness/postgres.ts";
 import { basic, createRegistryClient, digestOf, INDEX, LAYER, MANIFEST } from "../harness/registry/registry-client.ts";
 
 /** A stopped installation with one image in `my-org/app`. @returns the digest of its layer */
@@ -174,4 +175,31 @@ test("a damaged backup, a full place and wrong command lines are refused", async
   assert.match((await runHoltd(["backup", "ftp://x"], settings)).stderr, /is neither a folder nor s3:/);
   // The target is refused before the installation is opened, which has no such organization.
   assert.match((await runHoltd(["export", "nobody", "ftp://x"], settings)).stderr, /is neither a folder nor s3:/);
+});
+
+test("a public repository that is deleted leaves no wrong counts on either store", async () => {
+  for (const url of ["", await createDatabase()]) {
+    await using folder = await temporaryFolder();
+    const settings = { HOLT_DATA_DIR: join(folder.path, "data"), HOLT_DATABASE_URL: url };
+    await createImage(settings);
+    {
+      await using server = await startHoltd(settings);
+      const token = await printedToken({ ...settings, HOLT_BASE_URL: server.baseUrl });
+      const call = async (method: string, path: string, body?: object) => {
+        const answer = await fetch(server.baseUrl + path, {
+          method,
+          headers: { authorization: `Bearer ${token}` },
+          ...(body && { body: JSON.stringify(body) }),
+        });
+        assert.equal(answer.status, 200);
+        return (await answer.text()) || "{}";
+      };
+      const { repos } = JSON.parse(await call("GET", "/registry/v2/repos")) as { readonly repos: readonly { readonly uid: string }[] };
+      const uid = repos[0]?.uid ?? "";
+      await call("POST", `/holt/v1/publicContent/${uid}`, { kinds: ["KIND_IMAGES"] });
+      await call("DELETE", `/registry/v2/repos/${uid}`);
+    }
+    const { code, stdout } = await runHoltd(["verify"], settings);
+    assert.equal(code, 0, stdout);
+  }
 });

@@ -67,8 +67,7 @@ export function reposService(collaborators: ReposCollaborators) {
       kind: "write",
       prepare: ({ uid }) => collaborators.emptyRepo(uid),
       async handle({ uid }, call) {
-        await deleteRepo(uid, call);
-        await forgetPublicContent(uid, call.db, collaborators.grants);
+        await deleteRepo(uid, call, collaborators);
         return createMessage(EmptySchema);
       },
     },
@@ -104,9 +103,10 @@ function nameTaken({ name, uid }: Pick<Repo, "name" | "uid">): Error {
 }
 
 /** Deletes the repo with its tags and their history. Foreign keys delete its readme, manifests, links to blobs, and uploads. */
-async function deleteRepo(uid: string, { db }: WriteCall): Promise<void> {
+async function deleteRepo(uid: string, { db }: WriteCall, { grants }: ReposCollaborators): Promise<void> {
   const locked = await db.dialect.forDelete(db.selectFrom("repo").select("uid").where("uid", "=", uid)).executeTakeFirst();
   if (locked === undefined) throw notFound(storedRepos.kind, uid);
+  await forgetPublicContent(uid, db, grants);
   for (const kind of ["tag", "plain_tag"] as const) await subtractCounts(db, kind, uid);
   await dropCounts(db, uid);
   await db.deleteFrom("tag").where("parent", "=", uid).execute();
