@@ -22,6 +22,7 @@ import { type Caller, describeWithWorld, type World } from "../harness/world.ts"
 
 const UNAUTHENTICATED = 16;
 const PERMISSION_DENIED = 7;
+const ROUNDS = 15;
 const ERROR = "urn:ietf:params:scim:api:messages:2.0:Error";
 
 describeWithWorld("access to SCIM", (world) => {
@@ -259,6 +260,19 @@ describeWithWorld("deactivation by a directory", (world) => {
     await directory.must(200, "PATCH", `/Users/${person.scimId}`, on);
     const refresh = async (token: string) => codeOf(await world.rest.call(SecurityTokenService.method.exchangeRefreshToken, {}, token));
     deepEqual([await refresh(person.refreshToken), await refresh(elsewhere.refreshToken), await refresh(direct)], [UNAUTHENTICATED, 0, 0]);
+  });
+
+  test("no session is left of a login that runs while the person is deactivated", async () => {
+    const directory = await start();
+    const person = await createPerson(directory);
+    for (let round = 0; round < ROUNDS; round++) {
+      const proof = await world.proofOf(person.subject, { aud: directory.clientId });
+      const exchange = () => world.rest.call(SecurityTokenService.method.exchange, { identityProvider: directory.idpUid }, proof);
+      await Promise.all([exchange(), exchange(), directory.must(200, "PATCH", `/Users/${person.scimId}`, off), exchange(), exchange()]);
+      const sessions = world.store.reader.selectFrom("login_session").select("uid").where("identity_uid", "=", person.uid);
+      deepEqual(await sessions.execute(), []);
+      await directory.must(200, "PATCH", `/Users/${person.scimId}`, on);
+    }
   });
 
   for (const rule of ["CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID", "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID"] as const) {

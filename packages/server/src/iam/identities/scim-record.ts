@@ -82,12 +82,9 @@ export async function linkScimUser(db: WriteDb, grants: Grants, login: ScimLogin
   const { idpUid, identityUid, externalId } = login;
   if (externalId === "" || externalId.length > MAX_EXTERNAL_ID_LENGTH || externalId.includes("\0")) return "unknown";
   if (await recordLogin(db, login)) await grants.recordChange(db, [identityUid]);
-  const user = await db
-    .selectFrom("scim_user")
-    .select("active")
-    .where("idp_uid", "=", idpUid)
-    .where("external_id", "=", externalId)
-    .executeTakeFirst();
+  const account = db.selectFrom("scim_user").select("active").where("idp_uid", "=", idpUid).where("external_id", "=", externalId);
+  // Locked, so that a deactivation at the same moment comes first or ends the logins of this identity, too.
+  const user = await db.dialect.forShare(account).executeTakeFirst();
   if (user === undefined) return "unknown";
   return user.active === 1 ? "active" : "deactivated";
 }
