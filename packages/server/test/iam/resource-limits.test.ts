@@ -12,6 +12,7 @@ import { codeOf } from "../harness/clients.ts";
 import { basic, createRegistryClient } from "../harness/registry/registry-client.ts";
 import { describeWithWorld, type World } from "../harness/world.ts";
 
+const ROUNDS = 15;
 const { getResourceLimits, updateResourceLimits } = ResourceLimitsService.method;
 
 async function organization(world: World, name: string): Promise<{ uid: string; token: string }> {
@@ -74,6 +75,20 @@ describeWithWorld("limits of organizations", (world) => {
     assert.deepEqual([codeOf(await subscribe()), codeOf(await subscribe())], [0, Code.RESOURCE_EXHAUSTED]);
     const { usage } = await world.must(getResourceLimits, { uid }, token);
     assert.deepEqual([usage?.repositories, usage?.identities, usage?.subscriptions], [2n, 1n, 1n]);
+  });
+
+  test("a limit holds while the operator changes another limit", async () => {
+    const { uid, token } = await organization(world, "limits-changed");
+    await world.must(updateResourceLimits, { resourceLimits: { uid, repositories: 1 } });
+    await world.must(ReposService.method.createRepo, { parent: uid, repo: { name: "only" } }, token);
+    for (let round = 1; round <= ROUNDS; round++) {
+      const change = { resourceLimits: { uid, idps: round }, updateMask: { paths: ["idps"] } };
+      const creations = [1, 2, 3, 4].map((i) =>
+        world.rest.call(ReposService.method.createRepo, { parent: uid, repo: { name: `r${round}-${i}` } }, token),
+      );
+      const [, ...answers] = await Promise.all([world.must(updateResourceLimits, change), ...creations]);
+      assert.deepEqual(answers.map(codeOf), Array<number>(4).fill(Code.RESOURCE_EXHAUSTED));
+    }
   });
 
   test("a blob beyond the limit of storage is refused, and shared content counts once", async () => {

@@ -16,6 +16,7 @@ import { storageOf } from "../../blobs/organization-storage.ts";
 import type { BlobReference } from "../../blobs/references.ts";
 import { LIMIT_NAMES, LIMITED_ROWS, type LimitName, readLimits } from "../../db/organization-limits.ts";
 import { countOf } from "../../db/resource-count.ts";
+import type { OrganizationLimitTable } from "../../db/schema.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { invalidArgument, notFound } from "../../lib/errors.ts";
 import { messageFromJson } from "../../lib/proto-json.ts";
@@ -83,11 +84,26 @@ async function withUsage(limits: ResourceLimits, db: ReadDb, references: readonl
   return { ...limits, usage };
 }
 
+/** Rows of limits that stay are kept: a transaction that waits for the row of its limit would take a new row for no limit. */
+async function storeLimits(uid: string, limits: readonly OrganizationLimitTable[], db: WriteDb): Promise<void> {
+  const names = db.dialect.valuesOf(limits.map(({ name }) => name));
+  await db
+    .deleteFrom("organization_limit")
+    .where("org_uid", "=", uid)
+    .where("name", "not in", db.selectFrom(names.as("v")).select("v.value"))
+    .execute();
+  if (limits.length === 0) return;
+  await db
+    .insertInto("organization_limit")
+    .values(limits)
+    .onConflict((conflict) => conflict.columns(["org_uid", "name"]).doUpdateSet((eb) => ({ value: eb.ref("excluded.value") })))
+    .execute();
+}
+
 async function save(limits: ResourceLimits, db: WriteDb): Promise<void> {
   const { uid } = limits;
   const values = LIMIT_NAMES.flatMap((name) => (limits[FIELDS[name]] === 0 ? [] : [{ org_uid: uid, name, value: limits[FIELDS[name]] }]));
-  await db.deleteFrom("organization_limit").where("org_uid", "=", uid).execute();
-  if (values.length > 0) await db.insertInto("organization_limit").values(values).execute();
+  await storeLimits(uid, values, db);
   const { body } = await db.selectFrom("group").select("body").where("uid", "=", uid).executeTakeFirstOrThrow();
   const resourceLimits = Object.fromEntries(values.map(({ name, value }) => [name, value]));
   const shown = groups.encode({ ...messageFromJson(GroupSchema, body), resourceLimits });
