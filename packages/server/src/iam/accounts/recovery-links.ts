@@ -1,5 +1,6 @@
 /** Links by which a person sets up a new way to sign in. An administrator or the operator makes one and passes it on. */
 import { randomBytes } from "node:crypto";
+import { lockState } from "../../db/server-state.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { sha256Hex } from "../../lib/sha256.ts";
 import { lockAccount } from "./account-record.ts";
@@ -53,14 +54,32 @@ export async function findRecoveryLink(db: ReadDb, tokenHash: string, now: Date)
   };
 }
 
+/** State of the installation that is locked by transactions which make a link or change the rights of everybody. */
+const MAKING = "recovery_link";
+
+/**
+ * Locks links against changes of the rights of everybody. An administrator's rights are compared afterwards, with the
+ * account locked, so that `voidRecoveryLinks` either comes first or finds the link.
+ */
+export async function lockRecoveryLinks(db: WriteDb): Promise<void> {
+  await lockState(db, MAKING, {});
+}
+
 /**
  * Deletes the links that administrators made for the people: their rights have changed, so the administrators may no longer have all of
  * them. Links of the operator stay.
  */
 export async function voidRecoveryLinks(db: WriteDb, identityUids: readonly string[] | "*"): Promise<void> {
   const links = db.deleteFrom("recovery_link").where("creator", "<>", "");
-  if (identityUids === "*") await links.execute();
-  else await links.where("identity_uid", "in", db.selectFrom(db.dialect.valuesOf(identityUids).as("v")).select("v.value")).execute();
+  if (identityUids === "*") {
+    await lockRecoveryLinks(db);
+    await links.execute();
+    return;
+  }
+  const uids = () => db.selectFrom(db.dialect.valuesOf(identityUids).as("v")).select("v.value");
+  const accounts = db.selectFrom("local_account").select("identity_uid").where("identity_uid", "in", uids()).orderBy("identity_uid");
+  await db.append(db.dialect.forUpdate(accounts).compile());
+  await links.where("identity_uid", "in", uids()).execute();
 }
 
 /** Only one of two concurrent transactions succeeds. */

@@ -7,7 +7,7 @@ import { capabilitySet } from "../../access/capability-set.ts";
 import type { WriteCall } from "../../api/call/call.ts";
 import { notFound, permissionDenied } from "../../lib/errors.ts";
 import { isUid } from "../../lib/uid.ts";
-import { findAccount } from "../accounts/account-record.ts";
+import { findAccountForUpdate } from "../accounts/account-record.ts";
 import { joinedOrganizations } from "../joining/membership.ts";
 import type { LocalAccountTable } from "../tables.ts";
 import { isNarrowed } from "../tokens/narrowing.ts";
@@ -21,6 +21,7 @@ export interface ManagedAccount {
 }
 
 /**
+ * Locks the account. Changes of the person's rights wait for the lock, too, so that the comparison of rights holds.
  * @throws NOT_FOUND, also for an account of which the caller sees nothing; PERMISSION_DENIED for one that others manage,
  * too, or that has more rights than the caller
  */
@@ -30,7 +31,7 @@ export async function findManaged(
   call: WriteCall,
   collaborators: EscalationCollaborators,
 ): Promise<ManagedAccount> {
-  const account = isUid(uid) ? await findAccount(call.db, uid) : undefined;
+  const account = isUid(uid) ? await findAccountForUpdate(call.db, uid) : undefined;
   if (account === undefined) throw notFound("Account", uid.slice(0, 200));
   const joined = await joinedOrganizations(call.db, uid);
   const held = joined.filter((organization) => call.access.holds(capabilitySet([capability]), organization));

@@ -9,7 +9,7 @@ import { mailAccountNotice, NOTICES } from "../accounts/account-notices.ts";
 import { updateAccount } from "../accounts/account-record.ts";
 import { endSessions } from "../accounts/credentials.ts";
 import { requireLocalAccounts } from "../accounts/local-accounts.ts";
-import { createRecoveryLink, recoveryUrl } from "../accounts/recovery-links.ts";
+import { createRecoveryLink, lockRecoveryLinks, recoveryUrl } from "../accounts/recovery-links.ts";
 import { findManaged } from "./account-authority.ts";
 import type { AccountsCollaborators } from "./accounts.ts";
 
@@ -24,6 +24,7 @@ export async function createRecovery(
   requireLocalAccounts(collaborators.localAccounts);
   const ttlMs = ttl === undefined ? DEFAULT_TTL_MS : millisecondsFromDuration(ttl);
   if (ttlMs <= 0 || ttlMs > MAX_TTL_MS) throw invalidArgument("ttl", "must be a duration above zero and of at most a day (86400s)");
+  await lockRecoveryLinks(call.db);
   const { account, organizationUid } = await findManaged(uid, Capability.CAP_IAM_ACCOUNTS_RECOVER, call, collaborators);
   const expireTime = new Date(call.now.getTime() + ttlMs);
   const link = { identityUid: account.identity_uid, resetsSecondFactor: resetSecondFactor, creator: call.principal?.uid ?? "", expireTime };
