@@ -1,8 +1,9 @@
 /** Links a local account with a person of an organization's provider, after the person has signed in with both. */
+import { sql } from "kysely";
 import type { WriteDb } from "../../db/store.ts";
 import { failedPrecondition } from "../../lib/errors.ts";
 import { isAtOrBelow, newUid } from "../../lib/uid.ts";
-import { deleteBindings } from "../grants/bindings.ts";
+import { deleteBindingsOf } from "../grants/bindings.ts";
 import type { Grants } from "../grants/grants.ts";
 import type { Membership, PersonAccount } from "../identities/person-account.ts";
 import { recordMembership } from "../identities/provider-membership.ts";
@@ -94,16 +95,15 @@ interface Move {
   readonly now: Date;
 }
 
-/** Other organizations have bound the person's own identity, and have not agreed to another one. */
+/**
+ * Moves those that it has deleted, so that none is lost that is made at this moment. Other organizations have bound the person's own
+ * identity, and have not agreed to another one.
+ */
 async function moveBindings(db: WriteDb, { from, to, organizationUid, now }: Move): Promise<readonly MovedBinding[]> {
-  const rows = await db
-    .selectFrom("role_binding")
-    .select(["parent", "role_uid"])
-    .where("identity_uid", "=", from)
-    .orderBy("uid")
-    .limit(MAX_MOVED_BINDINGS + 1)
-    .execute();
-  const bindings = rows.map(({ parent, role_uid: role }) => ({ group: parent ?? "", role }));
+  const deleted = await deleteBindingsOf(db, sql<boolean>`identity_uid = ${from}`, MAX_MOVED_BINDINGS + 1);
+  const bindings = deleted
+    .toSorted((a, b) => (a.uid < b.uid ? -1 : 1))
+    .map(({ parent, role_uid: role }) => ({ group: parent ?? "", role }));
   if (bindings.some(({ group }) => !isAtOrBelow(group, organizationUid)))
     throw failedPrecondition("BOUND_ELSEWHERE", "this sign-in has roles in other organizations; leave them first");
   if (bindings.length > MAX_MOVED_BINDINGS)
@@ -113,6 +113,5 @@ async function moveBindings(db: WriteDb, { from, to, organizationUid, now }: Mov
     );
   for (const { group, role } of bindings)
     if (await lockRole(db, role)) await bindOnce(db, { identityUid: to, roleUid: role, groupUid: group }, now);
-  await deleteBindings(db, "identity_uid", from);
   return bindings;
 }

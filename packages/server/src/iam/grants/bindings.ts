@@ -2,18 +2,18 @@
 import { type RawBuilder, sql } from "kysely";
 import { appendToCounts } from "../../db/resource-count.ts";
 import type { WriteDb } from "../../db/store.ts";
+import type { RoleBindingTable } from "../tables.ts";
 
 /** @returns uids of the identities whose rights may have changed */
 export async function deleteBindings(db: WriteDb, column: "parent" | "identity_uid", uid: string): Promise<string[]> {
-  const identities = await deleteBindingsOf(db, sql<boolean>`${sql.ref(column)} = ${uid}`);
-  return [...new Set(identities)];
+  const deleted = await deleteBindingsOf(db, sql<boolean>`${sql.ref(column)} = ${uid}`);
+  return [...new Set(deleted.map((binding) => binding.identity_uid))];
 }
 
-/**
- * @param limit bindings to delete at most; all if undefined
- * @returns the identity of each deleted binding
- */
-export async function deleteBindingsOf(db: WriteDb, condition: RawBuilder<boolean>, limit?: number): Promise<string[]> {
+export type DeletedBinding = Pick<RoleBindingTable, "uid" | "parent" | "identity_uid" | "role_uid">;
+
+/** @param limit bindings to delete at most; all if undefined */
+export async function deleteBindingsOf(db: WriteDb, condition: RawBuilder<boolean>, limit?: number): Promise<DeletedBinding[]> {
   const chosen = db
     .selectFrom("role_binding")
     .select("uid")
@@ -22,7 +22,7 @@ export async function deleteBindingsOf(db: WriteDb, condition: RawBuilder<boolea
   const deleted = await db
     .deleteFrom("role_binding")
     .where((eb) => (limit === undefined ? condition : eb("uid", "in", chosen)))
-    .returning(["uid", "identity_uid"])
+    .returning(["uid", "parent", "identity_uid", "role_uid"])
     .execute();
   await appendToCounts(
     db,
@@ -30,5 +30,5 @@ export async function deleteBindingsOf(db: WriteDb, condition: RawBuilder<boolea
     deleted.map((binding) => binding.uid),
     -1,
   );
-  return deleted.map((binding) => binding.identity_uid);
+  return deleted;
 }
