@@ -8,6 +8,7 @@ import { FormDialog } from "../form/form-dialog.tsx";
 import { GroupField } from "../form/group-field.tsx";
 import { NameFields } from "../form/name-fields.tsx";
 import { type Form, useForm } from "../form/use-form.ts";
+import { useStored } from "../form/use-stored.ts";
 import { screenPath, useOrganization } from "../frame/organization.ts";
 import { ActionButton } from "../object/action-button.tsx";
 import { CapabilitiesField } from "./capabilities-field.tsx";
@@ -80,14 +81,18 @@ export function EditRoleButton({ role }: { readonly role: Role }) {
 }
 
 function EditRoleDialog({ role, onClose }: { readonly role: Role; readonly onClose: () => void }) {
-  const { uid, name, description } = role;
+  const { uid, name } = role;
   const update = useMutation(RolesService.method.updateRole);
-  const initial: RoleValues = { name, description, capabilities: role.capabilities };
-  const form = useForm(initial, async ({ capabilities, ...values }, changed) => {
-    const edited = { uid, ...values, capabilities: capabilities as Capability[] };
-    if (changed.length > 0) await update.mutateAsync({ role: edited, updateMask: { paths: [...changed] } });
-    onClose();
-  });
+  const readStored = useStored(RolesService.method.getRole, { uid });
+  const form = useForm(
+    valuesFrom(role),
+    async ({ capabilities, ...values }, changed) => {
+      const edited = { uid, ...values, capabilities: capabilities as Capability[] };
+      if (changed.length > 0) await update.mutateAsync({ role: edited, updateMask: { paths: [...changed] } });
+      onClose();
+    },
+    async () => valuesFrom(await readStored()),
+  );
   return (
     <FormDialog title={`Edit ${name}`} send="Save" size="lg" form={form} fields={fields} onClose={onClose}>
       <RoleFields form={form} />
@@ -108,4 +113,8 @@ function RoleFields<Values extends RoleValues>({ form }: { readonly form: Form<V
       />
     </>
   );
+}
+
+function valuesFrom({ name, description, capabilities }: Role): RoleValues {
+  return { name, description, capabilities };
 }

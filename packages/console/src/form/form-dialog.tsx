@@ -3,6 +3,7 @@ import { Button, Group, Stack, Text } from "@mantine/core";
 import { type FormEvent, type ReactNode, useState } from "react";
 import { Dialog } from "../frame/dialog.tsx";
 import { ErrorAlert } from "../frame/error-alert.tsx";
+import { OvertakenAlert } from "./overtaken-alert.tsx";
 import type { Form } from "./use-form.ts";
 
 export interface FormDialogProps {
@@ -36,6 +37,7 @@ export function FormDialog({ title, send, form, fields, isDangerous = false, siz
           {form.error !== undefined && (
             <ErrorAlert error={form.error} fieldsShownElsewhere={fields} onLeave={form.isDirty ? undefined : onClose} />
           )}
+          {form.overtaken.length > 0 && <OvertakenAlert overtaken={form.overtaken} />}
           <Group justify="flex-end">
             <Button variant="default" onClick={close}>
               Cancel

@@ -2,6 +2,7 @@
 import { useBlocker } from "@tanstack/react-router";
 import { useRef, useState } from "react";
 import { apiErrorFrom } from "../frame/errors.ts";
+import { changedNames, type Overtaken, rebase } from "./overtaken.ts";
 
 export interface Form<Values extends Readonly<Record<string, unknown>>> {
   readonly values: Values;
@@ -9,6 +10,8 @@ export interface Form<Values extends Readonly<Record<string, unknown>>> {
   readonly isSending: boolean;
   /** Error of the last attempt. */
   readonly error: unknown;
+  /** What somebody else has changed as well; not empty if the last attempt stopped for this reason. */
+  readonly overtaken: readonly Overtaken[];
   /** The API's complaint about a field, by the name of the field in the contract. */
   violation(field: string): string | undefined;
   set<Name extends keyof Values>(name: Name, value: Values[Name]): void;
@@ -19,22 +22,25 @@ export interface Form<Values extends Readonly<Record<string, unknown>>> {
 
 /**
  * @param send resolves when the values are saved, optionally with a function that leaves the screen. Gets the names of the
- * values that differ from the first ones, too: somebody else may have changed the others meanwhile.
+ * values that differ from the stored ones, too.
+ * @param readStored for a form that changes an object: reads its values again before they are saved. What somebody else
+ * has changed meanwhile stays, or the person has to decide.
  */
 export function useForm<Values extends Readonly<Record<string, unknown>>>(
   initial: Values,
-  send: (values: Values, changed: readonly (keyof Values)[]) => Promise<unknown>,
+  send: (values: Values, changed: readonly (keyof Values & string)[]) => Promise<unknown>,
+  readStored?: () => Promise<Values>,
 ): Form<Values> {
   // The first values: a caller may make others, which are not the same, each time it draws itself.
-  const [saved] = useState(initial);
+  const [saved, setSavedValues] = useState(initial);
   const [values, setValues] = useState(initial);
   const [isSending, setSending] = useState(false);
   const [isSaved, setSaved] = useState(false);
   const [error, setError] = useState<unknown>();
+  const [overtaken, setOvertaken] = useState<readonly Overtaken[]>([]);
   // Not a state: the screen may be left before the form is drawn again.
   const mayLeave = useRef(false);
-  const changed = Object.keys(saved).filter((name) => values[name] !== saved[name]);
-  const isDirty = !isSaved && changed.length > 0;
+  const isDirty = !isSaved && changedNames(saved, values).length > 0;
   const blocker = useBlocker({
     // Another order or filter on the same screen keeps the form.
     shouldBlockFn: ({ current, next }) => isDirty && !mayLeave.current && current.pathname !== next.pathname,
@@ -47,14 +53,22 @@ export function useForm<Values extends Readonly<Record<string, unknown>>>(
     isDirty,
     isSending,
     error,
+    overtaken,
     violation: (field) => fields.find((violation) => violation.field === field)?.description,
     set: (name, value) => setValues((before) => ({ ...before, [name]: value })),
     leaving: blocker.status === "blocked" ? { stay: blocker.reset, leave: blocker.proceed } : undefined,
     async send() {
       setSending(true);
       setError(undefined);
+      setOvertaken([]);
       try {
-        const leave = await send(values, changed);
+        const stored = readStored === undefined ? saved : await readStored();
+        const rebased = rebase({ saved, values, stored });
+        setSavedValues(stored);
+        setValues(rebased.values);
+        setOvertaken(rebased.overtaken);
+        if (rebased.overtaken.length > 0) return;
+        const leave = await send(rebased.values, changedNames(stored, rebased.values));
         setSaved(true);
         mayLeave.current = true;
         if (typeof leave === "function") leave();

@@ -11,11 +11,12 @@ import { FormDialog } from "../form/form-dialog.tsx";
 import { GroupField } from "../form/group-field.tsx";
 import { NameFields } from "../form/name-fields.tsx";
 import { useForm } from "../form/use-form.ts";
+import { useStored } from "../form/use-stored.ts";
 import { ActionButton } from "../object/action-button.tsx";
 import type { Values } from "./identity-kinds.ts";
 import { decidedFields, ProofFields } from "./proof-fields.tsx";
 
-const { createAccountAssociation, updateAccountAssociation } = AccountAssociationsService.method;
+const { createAccountAssociation, getAccountAssociation, updateAccountAssociation } = AccountAssociationsService.method;
 
 const accountFields = [
   { name: "account", label: "AWS account", placeholder: "123456789012", decides: ["amazon.account"] },
@@ -72,17 +73,22 @@ interface AssociationDialogProps {
 function AssociationDialog({ group, association, onClose }: AssociationDialogProps) {
   const create = useMutation(createAccountAssociation);
   const update = useMutation(updateAccountAssociation);
-  const initial: Values = { ...valuesFrom(association), parent: group };
-  const form = useForm(initial, async (values, changed) => {
-    const accountAssociation = messageFrom(values);
-    if (association === undefined) await create.mutateAsync({ parent: values.parent, accountAssociation });
-    else if (changed.length > 0)
-      await update.mutateAsync({
-        accountAssociation: { uid: association.uid, ...accountAssociation },
-        updateMask: { paths: [...new Set(changed.map(pathOf))] },
-      });
-    onClose();
-  });
+  const readStored = useStored(getAccountAssociation, { uid: group });
+  const valuesOf = (stored: AccountAssociation | undefined): Values => ({ ...valuesFrom(stored), parent: group });
+  const form = useForm(
+    valuesOf(association),
+    async (values, changed) => {
+      const accountAssociation = messageFrom(values);
+      if (association === undefined) await create.mutateAsync({ parent: values.parent, accountAssociation });
+      else if (changed.length > 0)
+        await update.mutateAsync({
+          accountAssociation: { uid: association.uid, ...accountAssociation },
+          updateMask: { paths: [...new Set(changed.map(pathOf))] },
+        });
+      onClose();
+    },
+    association && (async () => valuesOf(await readStored())),
+  );
   const { values, violation, set } = form;
   const title = association === undefined ? "New cloud account" : `Edit ${association.name}`;
   return (

@@ -7,10 +7,11 @@ import type { ComponentProps } from "react";
 import { RoleField } from "../access/role-field.tsx";
 import { FormDialog } from "../form/form-dialog.tsx";
 import { type Form, useForm } from "../form/use-form.ts";
+import { useStored } from "../form/use-stored.ts";
 import { ActionButton } from "../object/action-button.tsx";
 import { Discovery } from "./discovery.tsx";
 
-const { createIdentityProvider, updateIdentityProvider } = IdentityProvidersService.method;
+const { createIdentityProvider, getIdentityProvider, updateIdentityProvider } = IdentityProvidersService.method;
 
 type ProviderValues = {
   readonly name: string;
@@ -91,11 +92,16 @@ export function EditProviderButton({ provider }: { readonly provider: IdentityPr
 function EditDialog({ provider, onClose }: { readonly provider: IdentityProvider; readonly onClose: () => void }) {
   const { uid, name } = provider;
   const update = useMutation(updateIdentityProvider);
-  const form = useForm(valuesFrom(provider), async (values, changed) => {
-    const updateMask = { paths: changed.map((value) => PATHS[value]) };
-    if (changed.length > 0) await update.mutateAsync({ identityProvider: { uid, ...messageFrom(values) }, updateMask });
-    onClose();
-  });
+  const readStored = useStored(getIdentityProvider, { uid });
+  const form = useForm(
+    valuesFrom(provider),
+    async (values, changed) => {
+      const updateMask = { paths: changed.map((value) => PATHS[value]) };
+      if (changed.length > 0) await update.mutateAsync({ identityProvider: { uid, ...messageFrom(values) }, updateMask });
+      onClose();
+    },
+    async () => valuesFrom(await readStored()),
+  );
   return (
     <FormDialog title={`Edit ${name}`} send="Save" size="lg" form={form} fields={fields} onClose={onClose}>
       <ProviderFields form={form} organization={uid.split("/")[0] ?? ""} />

@@ -5,6 +5,7 @@ import { useDisclosure } from "@mantine/hooks";
 import { FormDialog } from "../form/form-dialog.tsx";
 import { NameFields } from "../form/name-fields.tsx";
 import { useForm } from "../form/use-form.ts";
+import { useStored } from "../form/use-stored.ts";
 import { ActionButton } from "../object/action-button.tsx";
 import { parentOf } from "../object/parent-of.ts";
 import type { Values } from "./identity-kinds.ts";
@@ -28,24 +29,25 @@ export function EditIdentityButton({ identity }: { readonly identity: Identity }
 const PROOFS: Readonly<Record<string, string>> = { claimMatch: "claim_match", staticKeys: "static_keys", awsIdentity: "aws_identity" };
 
 function EditIdentityDialog({ identity, onClose }: { readonly identity: Identity; readonly onClose: () => void }) {
-  const { uid, name, description } = identity;
+  const { uid, name } = identity;
   const stored = storedProof(identity);
   const update = useMutation(IdentitiesService.method.updateIdentity);
-  const initial: Values = { ...stored?.values, name, description };
+  const readStored = useStored(IdentitiesService.method.getIdentity, { uid });
   const edited = (values: Values) => ({
     uid,
     name: values.name,
     description: values.description,
     relationship: stored?.proof.relationshipFrom(values) ?? identity.relationship,
   });
-  const form = useForm(initial, async (values, changed) => {
-    const proof = PROOFS[identity.relationship.case ?? ""];
-    const named = changed.filter((each) => each === "name" || each === "description");
-    // All other values are those of the proof.
-    const paths = [...named, ...(changed.length > named.length && proof !== undefined ? [proof] : [])];
-    if (paths.length > 0) await update.mutateAsync({ identity: edited(values), updateMask: { paths } });
-    onClose();
-  });
+  const form = useForm(
+    valuesFrom(identity),
+    async (values, changed) => {
+      const paths = pathsOf(changed, identity);
+      if (paths.length > 0) await update.mutateAsync({ identity: edited(values), updateMask: { paths } });
+      onClose();
+    },
+    async () => valuesFrom(await readStored()),
+  );
   const { values, violation, set } = form;
   const fields = stored?.proof.fields ?? [];
   return (
@@ -62,4 +64,16 @@ function EditIdentityDialog({ identity, onClose }: { readonly identity: Identity
       {identity.relationship.case !== "awsIdentity" && <TokenCheck parent={parentOf(uid)} identity={edited(values)} />}
     </FormDialog>
   );
+}
+
+function valuesFrom(identity: Identity): Values {
+  const { name, description } = identity;
+  return { ...storedProof(identity)?.values, name, description };
+}
+
+/** All values but the name and the description are those of the proof. */
+function pathsOf(changed: readonly string[], { relationship }: Identity): string[] {
+  const proof = PROOFS[relationship.case ?? ""];
+  const named = changed.filter((each) => each === "name" || each === "description");
+  return [...named, ...(changed.length > named.length && proof !== undefined ? [proof] : [])];
 }

@@ -4,8 +4,9 @@ import { type Group, GroupsService } from "@holt/api/gen/platform/iam/v2/groups_
 import { useDisclosure } from "@mantine/hooks";
 import { FormDialog } from "../form/form-dialog.tsx";
 import { useForm } from "../form/use-form.ts";
+import { useStored } from "../form/use-stored.ts";
 import { ActionButton } from "../object/action-button.tsx";
-import { GroupFields, groupFields } from "./group-fields.tsx";
+import { GroupFields, type GroupValues, groupFields } from "./group-fields.tsx";
 
 export function EditGroupButton({ group }: { readonly group: Group }) {
   const [isOpen, { open, close }] = useDisclosure(false);
@@ -21,14 +22,23 @@ export function EditGroupButton({ group }: { readonly group: Group }) {
 
 function EditGroupDialog({ group, onClose }: { readonly group: Group; readonly onClose: () => void }) {
   const update = useMutation(GroupsService.method.updateGroup);
-  const { uid, name, description } = group;
-  const form = useForm({ name, description }, async (values, changed) => {
-    if (changed.length > 0) await update.mutateAsync({ group: { uid, ...values }, updateMask: { paths: [...changed] } });
-    onClose();
-  });
+  const { uid, name } = group;
+  const readStored = useStored(GroupsService.method.getGroup, { uid });
+  const form = useForm(
+    valuesFrom(group),
+    async (values, changed) => {
+      if (changed.length > 0) await update.mutateAsync({ group: { uid, ...values }, updateMask: { paths: [...changed] } });
+      onClose();
+    },
+    async () => valuesFrom(await readStored()),
+  );
   return (
     <FormDialog title={`Edit ${name}`} send="Save" form={form} fields={groupFields} onClose={onClose}>
       <GroupFields form={form} />
     </FormDialog>
   );
+}
+
+function valuesFrom({ name, description }: Group): GroupValues {
+  return { name, description };
 }
