@@ -68,6 +68,21 @@ await describeConsole("the frame of the console", ({ world, walk }) => {
   );
 
   walk(
+    "a form says that a proxy answered in place of the server, and keeps its input",
+    async ({ page, screen }) => {
+      await signInByLink(page, world);
+      await page.goto(screen("/groups"));
+      await page.getByRole("button", { name: "New group" }).click();
+      await page.getByLabel("Name").fill("behind-a-proxy");
+      await page.route("**/CreateGroup", (route) => route.fulfill({ status: 502, contentType: "text/html", body: "<h1>Bad Gateway</h1>" }));
+      await page.getByRole("button", { name: "Create" }).click();
+      await page.getByRole("alert").getByText("The server, or a proxy in front of it, answered HTTP 502. Try again").waitFor();
+      assert.equal(await page.getByLabel("Name").inputValue(), "behind-a-proxy");
+    },
+    { expected: [/status of 502/] },
+  );
+
+  walk(
     "the list of organizations says that the server cannot be reached, and tries again",
     async ({ page }) => {
       await signInByLink(page, world);

@@ -9,6 +9,7 @@ await describeConsole("signing in to the console", ({ world, walk }) => {
     assert.ok(!page.url().includes("#"));
     await page.goto(screen("/"));
     await page.getByRole("heading", { name: "my-org" }).waitFor();
+    await page.getByRole("button", { name: "bootstrap-owner: you and this browser" }).waitFor();
     await assertAccessible(page);
   });
 

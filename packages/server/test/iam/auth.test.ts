@@ -34,6 +34,12 @@ describeWithWorld("signing in", (world) => {
     assert.equal((held.role.capabilities as string[]).length, viewer.length);
   });
 
+  it("validating a token without a profile shows an account's own name, and none for a workload", async () => {
+    const nameOf = async (caller: Caller) => ((await whoAmI(caller)).profile as JsonObject).name;
+    assert.equal(await nameOf(world.owner), "bootstrap-owner");
+    assert.equal(await nameOf(await world.robot(world.orgUid)), "");
+  });
+
   it("validating a narrowed token shows the remaining capabilities", async () => {
     const narrow = await world.narrow(world.owner, { cap: ["groups.list", "roles.list"] });
     const { capabilities } = (await whoAmI(narrow)) as { capabilities: { group: JsonObject; capabilities: string[] }[] };

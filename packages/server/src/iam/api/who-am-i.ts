@@ -18,7 +18,7 @@ import { isInRoot, rangeBelow, rootOf } from "../../lib/uid.ts";
 export async function whoAmI(call: Call): Promise<WhoAmI> {
   const { principal } = call;
   if (principal === undefined) throw unauthenticated("sign in first");
-  const { name = "", picture = "", given_name: givenName = "", family_name: familyName = "" } = principal.upstream;
+  const { picture = "", given_name: givenName = "", family_name: familyName = "" } = principal.upstream;
   return create(WhoAmISchema, {
     issuer: principal.issuer,
     subject: principal.uid,
@@ -27,8 +27,15 @@ export async function whoAmI(call: Call): Promise<WhoAmI> {
     issuedAt: timestampFromDate(new Date(principal.issuedAt * 1000)),
     capabilities: await held(call, principal),
     email: principal.email ?? "",
-    profile: { name, picture, givenName, familyName },
+    profile: { name: await nameOf(principal, call.db), picture, givenName, familyName },
   });
+}
+
+/** An account without a profile, such as the bootstrap owner, is called as its identity is. */
+async function nameOf({ uid, upstream, email }: Principal, db: ReadDb): Promise<string> {
+  if (upstream.name || email || !isInRoot(uid)) return upstream.name ?? "";
+  const identity = await db.selectFrom("identity").select("name").where("uid", "=", uid).executeTakeFirst();
+  return identity?.name ?? "";
 }
 
 /**
