@@ -103,6 +103,8 @@ function adviceFor(error: HoltError): string | undefined {
 function adviceForConnection(message: string): string {
   if (/certificate|self.signed|CERT_|altname/i.test(message))
     return "the server's certificate is not trusted; name its authority: holt login URL --ca-file ca.pem, or NODE_EXTRA_CA_CERTS=ca.pem";
+  if (/wrong version number|packet length too long/.test(message))
+    return "the server may not use TLS; if that is meant, begin its address with http://";
   if (/ENOTFOUND|EAI_AGAIN/.test(message)) return "check the host name, and the context with: holt context list";
   return "check that the server runs and that the address is right: holt context list";
 }

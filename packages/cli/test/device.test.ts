@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
+import { createRest } from "@holt/client/rest";
 import { signInOnDevice } from "../src/login/device.ts";
 
 test("a sign-in with a code goes on while the server does not answer", async () => {
@@ -26,7 +27,7 @@ test("a sign-in with a code goes on while the server does not answer", async () 
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   await using _server = { [Symbol.asyncDispose]: async () => void server.close() };
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const options = { organization: undefined, invite: undefined, signal: new AbortController().signal };
-  assert.deepEqual(await signInOnDevice(baseUrl, options), { token: "access", refreshToken: "refresh" });
+  const options = { organization: undefined, invite: undefined, rest: createRest({ baseUrl }), signal: new AbortController().signal };
+  assert.deepEqual(await signInOnDevice(options), { token: "access", refreshToken: "refresh" });
   assert.equal(asked.filter((path) => path === "/oauth/token").length, 3);
 });

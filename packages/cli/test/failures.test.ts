@@ -22,7 +22,16 @@ describe("failures", () => {
   test("a wrong command line ends with 2 before anything is sent, and suggests what was meant", async () => {
     const cases: [string[], RegExp][] = [
       [["iam", "grups"], /there is no command "holt iam grups"\n {2}→ did you mean: holt iam groups\n/],
-      [["help", "grups"], /there is no command "holt grups"/],
+      [["help", "grups"], /there is no command "holt grups"\n {2}→ did you mean: holt iam groups\n/],
+      [["groups", "list"], /there is no command "holt groups"\n {2}→ did you mean: holt iam groups\n/],
+      [["roles", "list"], /there is no command "holt roles list"\n {2}→ did you mean: holt iam roles list\n/],
+      [["imagse"], /→ did you mean: holt images\n/],
+      [["can", "groups.lst"], /there is no capability "groups.lst"; did you mean groups.list\?/],
+      [
+        ["iam", "roles", "create", "--name", "x", "--capabilities", "groups.lst"],
+        /there is no value "groups.lst"; did you mean groups.list\?/,
+      ],
+      [["login", "ftp://holt.example.com"], /"ftp:\/\/holt.example.com" is not the URL of a server/],
       [["iam", "groups", "list", "--nmae", "x"], /unknown option '--nmae'; did you mean --name\?\n {2}→ see: holt iam groups list --help/],
       [["iam", "groups", "get"], /missing required argument 'uid'/],
       [["iam", "groups", "list", "-o", "xml"], /argument 'xml' is invalid/],
@@ -181,9 +190,39 @@ describe("failures", () => {
 
   test("a server that does not answer is given up after the timeout", async () => {
     await using server = await listening(createServer(() => {}));
-    const { status, stderr } = await world.holt.run(["iam", "groups", "list", "--timeout", "200ms"], at(`http://127.0.0.1:${server.port}`));
+    const url = `http://127.0.0.1:${server.port}`;
+    const token = { input: "token-of-another-issuer" };
+    for (const [args, input] of [
+      [["iam", "groups", "list"], {}],
+      [["whoami"], {}],
+      [["can", "groups.list", world.orgUid], {}],
+      [["login", url, "--headless"], {}],
+      [["login", url, "--token-stdin"], token],
+    ] as const) {
+      const { status, stderr } = await world.holt.run([...args, "--timeout", "200ms"], { ...at(url), ...input });
+      assert.equal(status, 9, args.join(" "));
+      assert.match(stderr, /did not answer in time\n {2}→ the server is slow or overloaded/);
+    }
+  });
+
+  test("a command says which fields of a file the server ignored", async () => {
+    const create = ["iam", "groups", "create", "--parent", "my-org", "--from-file", "-"];
+    const { status, stderr } = await world.holt.run(create, { input: '{"name": "typo", "descripton": "lost"}' });
+    assert.equal(status, 0);
+    assert.match(stderr, /^Warning: the server ignored unknown field descripton/m);
+  });
+
+  test("a server without TLS at an https address is said to be one", async () => {
+    await using server = await listening(createServer(() => {}));
+    const { status, stderr } = await world.holt.run(["whoami"], at(`https://127.0.0.1:${server.port}`));
     assert.equal(status, 9);
-    assert.match(stderr, /did not answer in time\n {2}→ the server is slow or overloaded/);
+    assert.match(stderr, /: TLS failed: wrong version number\n {2}→ the server may not use TLS; .* http:\/\/\n$/);
+  });
+
+  test("a mistyped path of holt api leads to the list of operations", async () => {
+    const { status, stderr } = await world.holt.run(["api", "GET", "/iam/v2/groupz"]);
+    assert.equal(status, 5);
+    assert.match(stderr, /the server has no operation GET \/iam\/v2\/groupz\n {2}→ check the path: the page \/docs of the server/);
   });
 
   test("Ctrl-C ends a command that waits for the server, with status 130 and no message", async () => {

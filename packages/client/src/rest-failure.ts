@@ -8,6 +8,7 @@ import {
   ResourceInfoSchema,
   RetryInfoSchema,
 } from "@holt/api/gen/google/rpc/error_details_pb.ts";
+import { connectionReasonOf } from "./connection-reason.ts";
 import { HoltError } from "./errors.ts";
 import { RefusedAnswer, UnreadableAnswer } from "./rest.ts";
 
@@ -49,13 +50,13 @@ const MAX_PLAIN_TEXT = 1000;
 export async function restFailureFrom(error: unknown, baseUrl: string): Promise<HoltError> {
   if (error instanceof HoltError) return error;
   if (error instanceof RefusedAnswer) return refusalFrom(error);
-  const { name, cause, message } = error as Error;
+  const { name } = error as Error;
   if (name === "TimeoutError") return new HoltError(new ConnectError(`${baseUrl} did not answer in time`, Code.DeadlineExceeded), "");
   if (name === "AbortError") return new HoltError(new ConnectError("the call was ended", Code.Canceled), "");
   if (error instanceof UnreadableAnswer)
     return new HoltError(new ConnectError(`${baseUrl} did not answer with JSON: is it a Holt server?`, Code.Unknown), "");
   if (!(error instanceof TypeError)) throw error;
-  const reason = cause instanceof Error ? cause.message || String((cause as { code?: string }).code) : message;
+  const reason = connectionReasonOf(error);
   return new HoltError(new ConnectError(`cannot reach ${baseUrl}: ${reason}`, Code.Unavailable, undefined, undefined, error), "");
 }
 

@@ -46,6 +46,8 @@ export interface RestRecord {
   readonly durationMs: number;
   /** Undefined if the server did not answer. */
   readonly status: number | undefined;
+  /** The header `Warning`, which names input that the server ignored. */
+  readonly warning: string | undefined;
 }
 
 export interface Rest {
@@ -115,16 +117,18 @@ async function sendOnce(options: RestOptions, request: RestRequest, attempt: num
   if (typeof request.body === "object" && typeof body === "string") headers["content-type"] ??= "application/json";
   const begin = performance.now();
   let status: number | undefined;
+  let warning: string | undefined;
   try {
     const url = `${baseUrl.replace(/\/+$/, "")}${path}`;
     const init = { method: request.method, headers, signal, redirect: "manual", ...(body !== undefined && { body }) } as const;
     // Without `duplex`, fetch refuses a stream.
     const response = await fetch(url, body instanceof ReadableStream ? ({ ...init, duplex: "half" } as RequestInit) : init);
     status = response.status;
+    warning = response.headers.get("warning") ?? undefined;
     if (!response.ok) throw new RefusedAnswer(response, await response.text(), requestId);
     return response;
   } finally {
-    onCall?.({ method: request.method, path, requestId, attempt, durationMs: performance.now() - begin, status });
+    onCall?.({ method: request.method, path, requestId, attempt, durationMs: performance.now() - begin, status, warning });
   }
 }
 

@@ -2,6 +2,7 @@
 import { Code, ConnectError, type Interceptor, type Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { assertBaseUrl } from "./base-url.ts";
+import { connectionReasonOf } from "./connection-reason.ts";
 import { errorFrom } from "./errors.ts";
 
 export interface TransportOptions {
@@ -43,15 +44,13 @@ export function transportTo({ baseUrl, interceptors = [], timeoutMs, fetch = glo
   };
 }
 
-/** `fetch` rejects with TypeError if it cannot reach the server, and hides the reason in `cause`. */
 function reaching(baseUrl: string, fetch: typeof globalThis.fetch): typeof globalThis.fetch {
   return async (...parameters) => {
     try {
       return await fetch(...parameters);
     } catch (error) {
       if (!(error instanceof TypeError)) throw error;
-      const reason = error.cause instanceof Error ? error.cause.message || (error.cause as { code?: string }).code : error.message;
-      throw new ConnectError(`cannot reach ${baseUrl}: ${reason}`, Code.Unavailable, undefined, undefined, error);
+      throw new ConnectError(`cannot reach ${baseUrl}: ${connectionReasonOf(error)}`, Code.Unavailable, undefined, undefined, error);
     }
   };
 }

@@ -1,5 +1,6 @@
 /** Asks the server whether an identity has a capability in a group or repository. */
 import type { Invocation } from "../command/invocation.ts";
+import { nearest } from "../command/nearest.ts";
 import { usageFailure } from "../failure.ts";
 import { readOperation } from "../generated.ts";
 import type { Row } from "../output/output.ts";
@@ -27,6 +28,12 @@ export function capabilities(): Readonly<Record<string, string>> {
 function parseCapability(text: string): string {
   const known = capabilities();
   const found = Object.hasOwn(known, text) ? known[text] : Object.values(known).find((name) => name === text);
-  if (found === undefined) throw usageFailure(`there is no capability "${text}"`, "holt roles capabilities lists all");
+  if (found === undefined) throw unknownCapability(text, Object.keys(known));
   return found;
+}
+
+function unknownCapability(text: string, known: readonly string[]): Error {
+  const meant = nearest(text, known);
+  const suggestion = meant === undefined ? "" : `; did you mean ${meant}?`;
+  return usageFailure(`there is no capability "${text}"${suggestion}`, "holt roles capabilities lists all");
 }

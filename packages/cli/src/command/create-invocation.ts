@@ -1,6 +1,6 @@
 /** Gives a command what it may use, and loads it when it is first used. */
 import { selectContext } from "../contexts/contexts.ts";
-import { openSession, type Session } from "../contexts/session.ts";
+import { openSession, restTo, type Session, type SessionOptions } from "../contexts/session.ts";
 import { usageFailure } from "../failure.ts";
 import { resolveUid } from "../names/resolve.ts";
 import { parseDuration } from "../output/human.ts";
@@ -17,11 +17,13 @@ export interface ParsedLine {
 export function createInvocation(line: ParsedLine): Invocation {
   const { arguments: values, options } = line;
   const isVerbose = options.verbose === true;
+  const calls = (): SessionOptions => ({ isVerbose, timeoutMs: timeoutFrom(options.timeout) });
   const contextName = options.context as string | undefined;
   const signal = interrupted;
   let opened: Session | undefined;
-  const session = () => {
-    opened ??= openSession(selectContext(contextName), { isVerbose, ...timeoutFrom(options.timeout) });
+  const session: Invocation["session"] = (other) => {
+    if (other !== undefined) return openSession(other, calls());
+    opened ??= openSession(selectContext(contextName), calls());
     return opened;
   };
   const uid: Invocation["uid"] = (kind, text) => resolveUid(session().rest, kind, text, signal);
@@ -30,13 +32,13 @@ export function createInvocation(line: ParsedLine): Invocation {
     options,
     output: createOutput(parseFormat(options.output as string | undefined)),
     signal,
-    isVerbose,
     contextName,
     argument: (name) => (values[name] as string | undefined) ?? "",
     option: (name) => (typeof options[name] === "string" ? (options[name] as string) : undefined),
     list: (name) => listOf(options[name] ?? values[name]),
     isSet: (name) => options[name] === true,
     session,
+    rest: (baseUrl, token) => restTo({ baseUrl, ...(token && { token }) }, calls()),
     uid,
     async groupUid(text) {
       const group = text ?? session().context.group;
@@ -47,11 +49,13 @@ export function createInvocation(line: ParsedLine): Invocation {
   };
 }
 
-function timeoutFrom(text: OptionValue): { timeoutMs?: number } {
-  if (typeof text !== "string") return {};
+const DEFAULT_TIMEOUT_MS = 60_000;
+
+function timeoutFrom(text: OptionValue): number {
+  if (typeof text !== "string") return DEFAULT_TIMEOUT_MS;
   const seconds = parseDuration(text);
   if (!seconds) throw usageFailure(`--timeout: "${text}" must be a duration such as 30s or 5m`);
-  return { timeoutMs: seconds * 1000 };
+  return seconds * 1000;
 }
 
 function listOf(value: OptionValue): readonly string[] {

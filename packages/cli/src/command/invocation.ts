@@ -1,4 +1,7 @@
 /** One run of a command: its arguments, and everything that it may use. */
+import type { TokenSource } from "@holt/client";
+import type { Rest } from "@holt/client/rest";
+import type { NamedContext } from "../contexts/contexts.ts";
 import type { Session } from "../contexts/session.ts";
 import type { ResourceKind } from "../names/kinds.ts";
 import type { Output } from "../output/output.ts";
@@ -13,7 +16,6 @@ export interface Invocation {
   readonly output: Output;
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
-  readonly isVerbose: boolean;
   /** Value of the option --context. */
   readonly contextName: string | undefined;
   /** The value of an argument that is not variadic; "" if it is left out. */
@@ -22,8 +24,10 @@ export interface Invocation {
   option(name: string): string | undefined;
   list(name: string): readonly string[];
   isSet(name: string): boolean;
-  /** The server of the context, with its token. */
-  session(): Session;
+  /** The server of the context, with its token. @param other a context in place of that of the command */
+  session(other?: NamedContext): Session;
+  /** Calls of a server without a context. */
+  rest(baseUrl: string, token?: TokenSource): Rest;
   /** The uid of a resource that the caller names by uid, name or path. */
   uid(kind: ResourceKind, text: string): Promise<string>;
   /** The uid of the group in an option, or that of the context. */

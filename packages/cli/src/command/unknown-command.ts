@@ -1,27 +1,45 @@
-/** Suggests the command that a mistyped word was meant to be. */
+/** Suggests the command that a mistyped or misplaced word was meant to be. */
 import { type Failure, usageFailure } from "../failure.ts";
 import type { CommandEntry } from "../generated.ts";
 import { childrenOf } from "./find-command.ts";
-
-const MAX_DISTANCE = 3;
+import { nearest } from "./nearest.ts";
 
 export function unknownCommand(commands: readonly CommandEntry[], words: readonly string[], unknown: string): Failure {
-  const names = childrenOf(commands, words).map(({ name }) => name);
-  const [nearest] = names.map((name) => ({ name, distance: distance(name, unknown) })).sort((a, b) => a.distance - b.distance);
   const command = ["holt", ...words].join(" ");
-  const isNear = nearest !== undefined && nearest.distance <= Math.min(MAX_DISTANCE, unknown.length / 2);
-  const advice = isNear ? `did you mean: ${command} ${nearest.name}` : `see: ${command} --help`;
+  const found = elsewhere(commands, [...words, unknown]) ?? nearChild(commands, words, unknown) ?? nearGroup(commands, unknown);
+  const advice = found === undefined ? `see: ${command} --help` : `did you mean: holt ${found}`;
   return usageFailure(`there is no command "${command} ${unknown}"`, advice);
 }
 
-/** The number of characters to insert, delete or replace (Levenshtein). */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (const [i, character] of [...a].entries()) {
-    const next = [i + 1];
-    for (let j = 0; j < b.length; j++)
-      next.push(Math.min((next[j] ?? 0) + 1, (row[j + 1] ?? 0) + 1, (row[j] ?? 0) + (b[j] === character ? 0 : 1)));
-    row = next;
-  }
-  return row[b.length] ?? 0;
+function nearChild(commands: readonly CommandEntry[], words: readonly string[], unknown: string): string | undefined {
+  const names = childrenOf(commands, words).map(({ name }) => name);
+  const name = nearest(unknown, names);
+  return name && [...words, name].join(" ");
+}
+
+/** `roles list` is `iam roles list`, and `groups` is `iam groups`. */
+function elsewhere(commands: readonly CommandEntry[], words: readonly string[]): string | undefined {
+  const isVerb = words.length > 1;
+  const paths = isVerb ? commands.map(({ path }) => path) : groupsOf(commands);
+  return shortest(paths.filter((path) => path.endsWith(` ${words.join(" ")}`)));
+}
+
+function nearGroup(commands: readonly CommandEntry[], unknown: string): string | undefined {
+  const groups = groupsOf(commands);
+  const name = nearest(unknown, [...new Set(groups.map(lastWord))]);
+  return shortest(groups.filter((path) => lastWord(path) === name));
+}
+
+/** The words before the last one of each command: the kinds of resources. */
+function groupsOf(commands: readonly CommandEntry[]): string[] {
+  return [...new Set(commands.map(({ path }) => path.split(" ").slice(0, -1).join(" ")))];
+}
+
+/** Version 1 of the API has longer paths than version 2. */
+function shortest(paths: readonly string[]): string | undefined {
+  return [...paths].sort((a, b) => a.split(" ").length - b.split(" ").length || (a < b ? -1 : 1))[0];
+}
+
+function lastWord(path: string): string {
+  return path.slice(path.lastIndexOf(" ") + 1);
 }

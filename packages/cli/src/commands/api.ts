@@ -2,7 +2,7 @@
 import type { RestRequest } from "@holt/client/rest";
 import type { Invocation } from "../command/invocation.ts";
 import type { Verb } from "../command/verb.ts";
-import { usageFailure } from "../failure.ts";
+import { exitStatus, Failure, usageFailure } from "../failure.ts";
 import { readText } from "../operations/from-file.ts";
 
 const METHODS = ["GET", "POST", "PATCH", "PUT", "DELETE", "HEAD"];
@@ -35,13 +35,25 @@ export const verb: Verb = {
 async function runApi(invocation: Invocation): Promise<void> {
   const { option, isSet, output } = invocation;
   const request = await requestFrom(invocation);
-  const answer = isSet("paginate") ? await readAllPages(request, invocation) : await answerTo(request, invocation);
+  const answered = isSet("paginate") ? readAllPages(request, invocation) : answerTo(request, invocation);
+  const answer = await answered.catch((error: unknown) => explainPath(error, request));
   const expression = option("jq");
   if (expression !== undefined) {
     const { evaluateJq } = await import("../output/jq.ts");
     const text = await evaluateJq(answer ?? null, expression);
     process.stdout.write(text === "" ? "" : `${text}\n`);
   } else if (answer !== undefined) await output.value(answer);
+}
+
+/** The person typed the path: the server is not older than this program. */
+function explainPath(error: unknown, { method, path }: RestRequest): never {
+  const { code, message } = error as { code?: string; message?: string };
+  if (code !== "NOT_FOUND" || message !== "Not Found") throw error;
+  throw new Failure(`Not Found: the server has no operation ${method} ${path}`, {
+    advice: "check the path: the page /docs of the server lists all operations",
+    status: exitStatus.notFound,
+    cause: error,
+  });
 }
 
 async function requestFrom({ argument, option, list, signal }: Invocation): Promise<RestRequest> {

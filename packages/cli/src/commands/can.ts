@@ -17,11 +17,10 @@ export const verb: Verb = {
   options: [{ name: "identity", value: "NAME|UID", kind: "identity", help: "ask for this identity" }],
   async run(invocation) {
     const { option, uid, session, output, signal } = invocation;
-    const { context, token } = session();
     const other = option("identity");
     const { allowed, summary } =
       other === undefined
-        ? await ownAccess(invocation, await callerOf(context.url, token, signal))
+        ? await ownAccess(invocation, await callerOf(session().rest, signal))
         : await explainAccess(invocation, await uid("identity", other));
     if (output.format === "table" || output.format === "wide") output.say(`${allowed ? "yes" : "no"}: ${summary}`);
     else

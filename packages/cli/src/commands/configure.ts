@@ -7,7 +7,6 @@ import { applyChange, type Entry, readEntry, restore, writeEntry } from "../conf
 import type { FileChange, Target, Tool } from "../configure/tool.ts";
 import { tools } from "../configure/tools.ts";
 import { selectContext } from "../contexts/contexts.ts";
-import { openSession } from "../contexts/session.ts";
 import { Failure, usageFailure } from "../failure.ts";
 import { parseDuration } from "../output/human.ts";
 import { paint } from "../terminal/color.ts";
@@ -82,12 +81,12 @@ async function addPassword({ rights }: Tool, draft: Target, group: string | unde
   return { target: { ...draft, userName, password }, pullToken: { context: context.name, uid } };
 }
 
-async function undo(name: string, { confirm, output, signal, isVerbose }: Invocation): Promise<void> {
+async function undo(name: string, { confirm, output, session, signal }: Invocation): Promise<void> {
   const entry = readEntry(name);
   if (entry === undefined) throw new Failure(`holt has not configured ${name}`, { advice: `set it up with: holt configure ${name}` });
   await confirm(`Restore ${entry.files.map(({ path }) => path).join(" and ")}?`);
   try {
-    await revokeTokenOf(entry, isVerbose, signal);
+    await revokeTokenOf(entry, session, signal);
   } finally {
     restore(entry);
   }
@@ -96,9 +95,9 @@ async function undo(name: string, { confirm, output, signal, isVerbose }: Invoca
   output.say(`Restored the settings of ${name}.`);
 }
 
-async function revokeTokenOf({ pullToken }: Entry, isVerbose: boolean, signal: AbortSignal): Promise<void> {
+async function revokeTokenOf({ pullToken }: Entry, session: Invocation["session"], signal: AbortSignal): Promise<void> {
   if (pullToken === undefined) return;
-  const { rest } = openSession(selectContext(pullToken.context), { isVerbose });
+  const { rest } = session(selectContext(pullToken.context));
   await revokePullToken(rest, pullToken.uid, signal);
 }
 

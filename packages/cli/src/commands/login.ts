@@ -69,7 +69,10 @@ async function login(invocation: Invocation): Promise<void> {
   trustAuthorities(caFile);
   const credential = await obtainCredential(url, invocation);
   // A login that fails leaves the contexts as they are.
-  const caller = await callerOf(url, async () => tokenFrom(credential.access), invocation.signal);
+  const caller = await callerOf(
+    invocation.rest(url, async () => tokenFrom(credential.access)),
+    invocation.signal,
+  );
   await writeCredential(name, credential, store);
   const group = option("group");
   await changeContexts(({ contexts }) => ({

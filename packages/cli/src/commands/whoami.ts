@@ -6,8 +6,8 @@ export const verb: Verb = {
   path: "whoami",
   summary: "Show the account that you use, and its rights.",
   async run({ session, output, signal }) {
-    const { context, token } = session();
-    const { capabilities, ...caller } = await callerOf(context.url, token, signal);
+    const { context, rest } = session();
+    const { capabilities, ...caller } = await callerOf(rest, signal);
     const rights = capabilities.map(({ group, role, capabilities: names }) => `${role || `${names.length} capabilities`} in ${group}`);
     const row = {
       uid: caller.uid,

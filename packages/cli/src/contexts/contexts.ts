@@ -71,8 +71,8 @@ function findContext(isWanted: (url: string) => boolean): NamedContext | undefin
 }
 
 export function parseServerUrl(text: string): string {
-  const url = URL.parse(/^https?:\/\//.test(text) ? text : `https://${text}`);
-  if (url === null || url.username !== "" || url.search !== "" || url.hash !== "")
+  const url = URL.parse(/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`);
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== "" || url.search !== "" || url.hash !== "")
     throw usageFailure(`"${text}" is not the URL of a server`, "for example: https://holt.example.com");
   return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
 }

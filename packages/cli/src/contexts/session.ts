@@ -1,6 +1,7 @@
 /** A server with a token, for the calls of a command. */
 import type { HoltClient, TokenSource } from "@holt/client";
-import { createRest, type Rest, type RestRecord } from "@holt/client/rest";
+import { createRest, type Rest, type RestOptions, type RestRecord } from "@holt/client/rest";
+import { oneLine } from "../output/cell.ts";
 import { tokenOfContext } from "./access-token.ts";
 import type { NamedContext } from "./contexts.ts";
 
@@ -15,19 +16,34 @@ export interface Session {
 
 export interface SessionOptions {
   readonly isVerbose: boolean;
-  /** Timeout of each response; default 60 seconds. */
-  readonly timeoutMs?: number;
+  /** Timeout of each response. */
+  readonly timeoutMs: number;
 }
 
-export function openSession(context: NamedContext, { isVerbose, timeoutMs = 60_000 }: SessionOptions): Session {
+export function openSession(context: NamedContext, options: SessionOptions): Session {
   const token = tokenOfContext(context);
-  const options = { baseUrl: context.url, token, timeoutMs, retry: { attempts: 3 } };
+  const server = { baseUrl: context.url, token, retry: { attempts: 3 } };
   return {
     context,
     token,
-    rest: createRest({ ...options, ...(isVerbose && { onCall: logCall }) }),
-    client: async () => (await import("@holt/client")).createClient(options),
+    rest: restTo(server, options),
+    client: async () => (await import("@holt/client")).createClient({ ...server, timeoutMs: options.timeoutMs }),
   };
+}
+
+/** Calls of a server, also without a context. */
+export function restTo(server: Pick<RestOptions, "baseUrl" | "token" | "retry">, { isVerbose, timeoutMs }: SessionOptions): Rest {
+  const onCall = (record: RestRecord) => {
+    if (isVerbose) logCall(record);
+    if (record.warning !== undefined) warn(record.warning);
+  };
+  return createRest({ ...server, timeoutMs, onCall });
+}
+
+/** @param header such as `299 - "ignored unknown field nmae"` */
+function warn(header: string): void {
+  for (const [, text = ""] of header.matchAll(/\b299 \S+ "((?:[^"\\]|\\.)*)"/g))
+    process.stderr.write(`Warning: the server ${oneLine(text.replace(/\\(.)/g, "$1"))}\n`);
 }
 
 /** Names no token: tokens are in headers and bodies only. */

@@ -3,10 +3,13 @@ import { spawn } from "node:child_process";
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Rest } from "@holt/client/rest";
 import { exitStatus, Failure } from "../failure.ts";
 import { type SignInTarget, signInUrl } from "./sign-in-url.ts";
 
 export interface SignInOptions extends SignInTarget {
+  /** Calls of the server. */
+  readonly rest: Rest;
   readonly signal: AbortSignal;
 }
 

@@ -1,6 +1,5 @@
 /** Asks the server who the caller is. */
-import type { TokenSource } from "@holt/client";
-import { createRest } from "@holt/client/rest";
+import type { Rest } from "@holt/client/rest";
 
 /** Rights of the caller in a group and below it. */
 export interface CallerRights {
@@ -34,8 +33,8 @@ interface WhoAmI {
   }[];
 }
 
-export async function callerOf(baseUrl: string, token: TokenSource, signal: AbortSignal): Promise<Caller> {
-  const answer = (await createRest({ baseUrl, token }).call({ method: "GET", path: "/auth/v1/ok", signal })) as WhoAmI;
+export async function callerOf(rest: Rest, signal: AbortSignal): Promise<Caller> {
+  const answer = (await rest.call({ method: "GET", path: "/auth/v1/ok", signal })) as WhoAmI;
   return {
     uid: answer.subject ?? "",
     email: answer.email ?? "",

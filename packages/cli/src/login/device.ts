@@ -1,6 +1,6 @@
 /** Signs in with a code that the person types on another device (RFC 8628). */
 import { setTimeout as sleep } from "node:timers/promises";
-import { createRest, type Rest } from "@holt/client/rest";
+import type { Rest } from "@holt/client/rest";
 import { exitStatus, Failure } from "../failure.ts";
 import type { SignedIn, SignInOptions } from "./browser.ts";
 import { exchangeLogin } from "./exchange-login.ts";
@@ -20,13 +20,12 @@ const SLOW_DOWN_SECONDS = 5;
 /** The server does not answer at the moment, but may soon. */
 const TRANSIENT = new Set(["UNAVAILABLE", "DEADLINE_EXCEEDED"]);
 
-export async function signInOnDevice(baseUrl: string, { signal }: SignInOptions): Promise<SignedIn> {
-  const rest = createRest({ baseUrl });
+export async function signInOnDevice({ rest, signal }: SignInOptions): Promise<SignedIn> {
   const body = new URLSearchParams({ client_id: CLIENT_ID });
   const begun = (await rest.call({ method: "POST", path: "/oauth/device_authorization", body, signal })) as DeviceAuthorization;
   process.stderr.write(`Open ${begun.verification_uri} in a browser on any machine, and type the code\n\n  ${begun.user_code}\n\n`);
   process.stderr.write(`Or open ${begun.verification_uri_complete}\nWaiting for you to confirm ...\n`);
-  return exchangeLogin(baseUrl, await poll(rest, begun, signal));
+  return exchangeLogin(rest, await poll(rest, begun, signal));
 }
 
 async function poll(rest: Rest, { device_code, expires_in, interval }: DeviceAuthorization, signal: AbortSignal): Promise<string> {

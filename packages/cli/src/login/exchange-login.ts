@@ -1,5 +1,5 @@
 /** Exchanges the login token of a sign-in elsewhere, or another issuer's token, for an access token and a refresh token. */
-import { createRest } from "@holt/client/rest";
+import type { Rest } from "@holt/client/rest";
 import type { SignedIn } from "./browser.ts";
 
 interface TokenPair {
@@ -8,9 +8,9 @@ interface TokenPair {
 }
 
 /** @param identity uid of the identity to act as; undefined for the person that the token describes */
-export async function exchangeLogin(baseUrl: string, loginToken: string, identity?: string): Promise<SignedIn> {
+export async function exchangeLogin(rest: Rest, loginToken: string, identity?: string): Promise<SignedIn> {
   const headers = { authorization: `Bearer ${loginToken}` };
   const body = new URLSearchParams(identity === undefined ? {} : { identity });
-  const pair = (await createRest({ baseUrl }).call({ method: "POST", path: "/sts/exchange", headers, body })) as TokenPair;
+  const pair = (await rest.call({ method: "POST", path: "/sts/exchange", headers, body })) as TokenPair;
   return { token: pair.token ?? "", refreshToken: pair.refreshToken || undefined };
 }

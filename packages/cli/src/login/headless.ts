@@ -1,7 +1,7 @@
 /** Signs in on a machine without a browser: the server encrypts the result for a key of this process. */
 import { createDecipheriv, createPublicKey, diffieHellman, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createRest } from "@holt/client/rest";
+import type { Rest } from "@holt/client/rest";
 import { exitStatus, Failure } from "../failure.ts";
 import type { SignedIn, SignInOptions } from "./browser.ts";
 import { exchangeLogin } from "./exchange-login.ts";
@@ -23,12 +23,11 @@ export async function signInHeadless(baseUrl: string, options: SignInOptions): P
   const code = publicKey.export({ format: "jwk" }).x ?? "";
   process.stderr.write(`Open this address in a browser on any machine, and compare the code:\n\n`);
   process.stderr.write(`  ${signInUrl(baseUrl, { headless_code: code }, options)}\n\nWaiting for you to confirm ...\n`);
-  const session = await poll(baseUrl, code, options.signal);
-  return exchangeLogin(baseUrl, decrypt(session, privateKey));
+  const session = await poll(options.rest, code, options.signal);
+  return exchangeLogin(options.rest, decrypt(session, privateKey));
 }
 
-async function poll(baseUrl: string, code: string, signal: AbortSignal): Promise<HeadlessSession> {
-  const rest = createRest({ baseUrl });
+async function poll(rest: Rest, code: string, signal: AbortSignal): Promise<HeadlessSession> {
   for (let count = 0; count < MAX_POLLS; count++) {
     try {
       return (await rest.call({ method: "GET", path: "/sts/headless_sessions", query: { code }, signal })) as HeadlessSession;

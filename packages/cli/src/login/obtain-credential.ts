@@ -23,21 +23,23 @@ export async function obtainCredential(url: string, invocation: Invocation): Pro
     const source = parseSource(from);
     return renew({ kind: "workload", source, identity: option("identity") ?? (await identityOf(source)) }, url);
   }
-  if (isSet("token-stdin")) return credentialOfToken(url, (await readStandardInput()).trim(), option("identity"));
-  const options = { organization: option("org"), invite: option("invite"), signal };
-  await assertServer(url, signal);
-  if (isSet("device")) return credentialOf(await (await import("./device.ts")).signInOnDevice(url, options));
+  if (isSet("token-stdin")) return credentialOfToken(url, (await readStandardInput()).trim(), invocation);
+  const rest = invocation.rest(url);
+  const options = { organization: option("org"), invite: option("invite"), rest, signal };
+  await assertServer(url, rest, signal);
+  if (isSet("device")) return credentialOf(await (await import("./device.ts")).signInOnDevice(options));
   if (isSet("headless")) return credentialOf(await (await import("./headless.ts")).signInHeadless(url, options));
   const mayOpen = invocation.options.open !== false;
   return credentialOf(await (await import("./browser.ts")).signInWithBrowser(url, { ...options, mayOpen }));
 }
 
 /** The server's own tokens are kept as they are; those of other issuers are exchanged. */
-async function credentialOfToken(url: string, token: string, identity: string | undefined): Promise<NewCredential> {
+async function credentialOfToken(url: string, token: string, { option, rest }: Invocation): Promise<NewCredential> {
   if (token === "") throw usageFailure("standard input has no token");
+  const identity = option("identity");
   if (issuerOf(token) === url && identity === undefined) return credentialOf({ token, refreshToken: undefined });
   const { exchangeLogin } = await import("./exchange-login.ts");
-  return credentialOf(await exchangeLogin(url, token, identity));
+  return credentialOf(await exchangeLogin(rest(url), token, identity));
 }
 
 function credentialOf({ token, refreshToken }: SignedIn): NewCredential {

@@ -1,6 +1,7 @@
 /** Converts the text of a flag into the JSON value of a field. */
 import { readFile } from "node:fs/promises";
 import type { Invocation } from "../command/invocation.ts";
+import { nearest } from "../command/nearest.ts";
 import { usageFailure } from "../failure.ts";
 import { parseDuration } from "../output/human.ts";
 import { parseDocument, readText } from "./from-file.ts";
@@ -56,8 +57,22 @@ function parseNumber(field: Field, text: string): number | string {
 function parseEnum(field: Field, text: string): string {
   const values = field.values ?? {};
   const found = Object.hasOwn(values, text) ? values[text] : Object.values(values).find((name) => name === text);
-  if (found === undefined) throw invalid(field, text, `one of ${Object.keys(values).slice(0, 40).join(", ")}`);
+  if (found === undefined) throw unknownValue(field, text, Object.keys(values));
   return found;
+}
+
+const MAX_SHOWN_VALUES = 40;
+
+/** Nobody reads a list of hundreds of capabilities. */
+function unknownValue(field: Field, text: string, values: readonly string[]): Error {
+  const meant = nearest(text, values);
+  if (meant !== undefined) return usageFailure(`--${field.name}: there is no value "${text}"; did you mean ${meant}?`);
+  const shown = values.slice(0, MAX_SHOWN_VALUES).join(", ");
+  return invalid(
+    field,
+    text,
+    `one of ${shown}${values.length > MAX_SHOWN_VALUES ? ` and ${values.length - MAX_SHOWN_VALUES} others` : ""}`,
+  );
 }
 
 function parseDurationField(field: Field, text: string): string {
