@@ -60,7 +60,10 @@ await describeConsole("the console's advisories", ({ world, walk }) => {
     await page.getByRole("row", { name: /openssl.*CVE-2026-0001.*Fixed in 3\.5\.0-r1.*1 event/ }).waitFor();
     await page.getByRole("link", { name: /HOLT-/ }).click();
     await page.getByRole("button", { name: "Delete" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await page
+      .getByRole("dialog", { name: /^Delete the advisory HOLT-/ })
+      .getByRole("button", { name: "Delete" })
+      .click();
     await page.getByText("There are no advisories yet").waitFor();
   });
 
@@ -123,7 +126,10 @@ await describeConsole("the console's advisories", ({ world, walk }) => {
       .first()
       .waitFor();
     await page.getByRole("button", { name: "Delete" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await page
+      .getByRole("dialog", { name: /^Delete the import / })
+      .getByRole("button", { name: "Delete" })
+      .click();
     await page.getByText("Nothing was imported").waitFor();
   });
 

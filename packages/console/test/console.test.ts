@@ -195,7 +195,10 @@ await describeConsole("the console", ({ world, walk }) => {
     await page.getByRole("tab", { name: "Health" }).click();
     await page.getByRole("row", { name: /State/ }).waitFor();
     await page.getByRole("button", { name: "Delete" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await page
+      .getByRole("dialog", { name: "Delete the webhook https://127.0.0.1:9/hook?" })
+      .getByRole("button", { name: "Delete" })
+      .click();
     await page.getByText("No events are sent anywhere yet").waitFor();
   });
 

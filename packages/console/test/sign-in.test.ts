@@ -98,6 +98,10 @@ await describeConsole("signing in to the console", ({ world, walk }) => {
     const others = page.getByRole("button", { name: "End", exact: true });
     const before = await others.count();
     await others.first().click();
+    await page
+      .getByRole("dialog")
+      .getByText(/^console, .*Chrome.* at 127\.0\.0\.1, since /)
+      .waitFor();
     await page.getByRole("dialog").getByRole("button", { name: "End" }).click();
     await others.nth(before - 1).waitFor({ state: "detached" });
   });

@@ -52,7 +52,7 @@ export function Screen() {
             <EditAdvisoryButton advisory={advisory} />
             <ConfirmButton
               label="Delete"
-              question="Delete the advisory?"
+              question={`Delete the advisory ${advisory.advisoryId}?`}
               method={Advisories.method.delete}
               uid={uid}
               run={() => remove({ id: uid }, leave)}

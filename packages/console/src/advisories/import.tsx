@@ -43,7 +43,7 @@ export function Screen() {
       actions={
         <ConfirmButton
           label="Delete"
-          question="Delete the import?"
+          question={`Delete the import ${data.fileName}?`}
           method={ImportsService.method.deleteImport}
           uid={uid}
           run={() => remove({ uid }, leave)}

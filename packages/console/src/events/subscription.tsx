@@ -30,7 +30,7 @@ export function Screen() {
       uid={uid}
       method={SubscriptionSettingsService.method.getSubscription}
       path={<GroupPath uid={uid} />}
-      actions={<Actions uid={uid} />}
+      actions={<Actions uid={uid} sink={subscription.sink} />}
       tabs={[
         { id: "deliveries", title: "Deliveries", content: <Deliveries uid={uid} /> },
         { id: "health", title: "Health", content: <SubscriptionHealth uid={uid} types={subscription.types} /> },
@@ -40,7 +40,7 @@ export function Screen() {
   );
 }
 
-function Actions({ uid }: { readonly uid: string }) {
+function Actions({ uid, sink }: { readonly uid: string; readonly sink: string }) {
   const organization = useOrganization();
   const navigate = useNavigate();
   const remove = useDelete(SubscriptionsService.method.deleteSubscription);
@@ -73,7 +73,7 @@ function Actions({ uid }: { readonly uid: string }) {
         )}
         <ConfirmButton
           label="Delete"
-          question="Delete the webhook?"
+          question={`Delete the webhook ${sink}?`}
           method={SubscriptionsService.method.deleteSubscription}
           uid={uid}
           run={() => remove({ uid }, () => navigate({ to: screenPath(organization, "/subscriptions"), search: {} }))}

@@ -10,7 +10,7 @@ import { ActionButton } from "./action-button.tsx";
 export interface ConfirmButtonProps {
   /** Text of both buttons: "Delete". */
   readonly label: string;
-  /** Title of the dialog: "Delete the webhook?". */
+  /** Title of the dialog, which names the object: "Delete the tag latest?". */
   readonly question: string;
   readonly method: DescMethod;
   /** Uid at which the operation needs its capabilities. */

@@ -76,7 +76,8 @@ export function Screen() {
   );
 }
 
-function EndSessionButton({ session: { uid, organization } }: { readonly session: Session }) {
+function EndSessionButton({ session }: { readonly session: Session }) {
+  const { uid, organization, kind, client, userAgent, remoteAddress, createTime } = session;
   const end = useMutation(SessionsService.method.endSession);
   return (
     <ConfirmButton
@@ -88,7 +89,10 @@ function EndSessionButton({ session: { uid, organization } }: { readonly session
       isCompact
       run={async () => void (await end.mutateAsync({ uid, organization }))}
     >
-      Its tokens are refused from the next request on. The person can sign in again.
+      <Text>
+        {enumText(Session_KindSchema, kind)}, <bdi>{client || userAgent}</bdi> at {remoteAddress}, since <Time value={createTime} />
+      </Text>
+      <Text mt="xs">Its tokens are refused from the next request on. The person can sign in again.</Text>
     </ConfirmButton>
   );
 }

@@ -40,7 +40,7 @@ export function Screen() {
       actions={
         <ConfirmButton
           label="Delete"
-          question="Delete the image?"
+          question={`Delete the image ${digest.slice(0, SHORT_DIGEST)}?`}
           method={ImageContentsService.method.deleteImage}
           uid={uid}
           run={() => remove({ uid, digest }, () => navigate({ to: screenPath(organization, "/repository", uid), search: {} }))}

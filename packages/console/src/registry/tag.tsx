@@ -40,7 +40,7 @@ export function Screen() {
       actions={
         <ConfirmButton
           label="Delete"
-          question="Delete the tag?"
+          question={`Delete the tag ${tag.name}?`}
           method={TagsService.method.deleteTag}
           uid={uid}
           run={() => remove({ uid }, () => navigate({ to: screenPath(organization, "/repository", repository), search: {} }))}
