@@ -67,6 +67,10 @@ function messageOf({ code, message, metadata }: HoltError): string {
   return message;
 }
 
+/** Errors of the API give the rule for names as this pattern. */
+const NAME_PATTERN = "^[a-z0-9 ._-]{1,}$";
+const NAME_RULE = "use lower-case letters, digits, spaces, dots, underscores and hyphens only";
+
 const OLDER_SERVER = "this server does not serve the operation; its version may be older than that of holt";
 
 const ADVICE_OF_PRECONDITION: Readonly<Record<string, string>> = {
@@ -89,6 +93,7 @@ function adviceFor(error: HoltError): string | undefined {
   if (code === "NOT_FOUND") return "check the uid; resources that you may not see do not exist for you (holt whoami)";
   if (code === "ALREADY_EXISTS") return "choose another name, or change the existing resource";
   if (code === "ABORTED") return "somebody changed the same data; run the command again";
+  if (code === "INVALID_ARGUMENT" && message.includes(NAME_PATTERN)) return NAME_RULE;
   if (code === "INVALID_ARGUMENT") return "correct the value; --help shows what is accepted";
   if (code === "FAILED_PRECONDITION")
     return ADVICE_OF_PRECONDITION[preconditions[0]?.type ?? ""] ?? "change the state of the resource first; --verbose has details";

@@ -219,6 +219,12 @@ describe("failures", () => {
     assert.match(stderr, /: TLS failed: wrong version number\n {2}→ the server may not use TLS; .* http:\/\/\n$/);
   });
 
+  test("the rule for names is given in words", async () => {
+    const { status, stderr } = await world.holt.run(["iam", "groups", "create", "--parent", "my-org", "--name", "Team A"]);
+    assert.equal(status, 8);
+    assert.match(stderr, /→ use lower-case letters, digits, spaces, dots, underscores and hyphens only\n/);
+  });
+
   test("a mistyped path of holt api leads to the list of operations", async () => {
     const { status, stderr } = await world.holt.run(["api", "GET", "/iam/v2/groupz"]);
     assert.equal(status, 5);

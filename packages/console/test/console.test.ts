@@ -54,6 +54,7 @@ await describeConsole("the console", ({ world, walk }) => {
       await signInByLink(page, world);
       await page.goto(screen("/groups"));
       await page.getByRole("button", { name: "New group" }).click();
+      await page.getByRole("textbox", { name: "Name", description: /^Lower-case letters, digits, spaces/ }).waitFor();
       await page.getByLabel("Name").fill("A name with CAPITALS / and a slash");
       await page.getByLabel("Description").fill("kept");
       await page.getByRole("button", { name: "Create" }).click();

@@ -141,6 +141,14 @@ await describeConsole("the frame of the console", ({ world, walk }) => {
     }
   });
 
+  walk("the button that copies a uid says so to screen readers", async ({ page, screen }) => {
+    await signInByLink(page, world);
+    await page.context().grantPermissions(["clipboard-write"]);
+    await page.goto(screen(""));
+    await page.getByRole("button", { name: "Copy uid" }).click();
+    await page.getByRole("button", { name: "Copied uid" }).waitFor();
+  });
+
   walk("a dialog that closes gives the focus back to the button that opened it", async ({ page, screen }) => {
     await signInByLink(page, world);
     await page.goto(screen("/groups"));

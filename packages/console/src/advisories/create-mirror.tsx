@@ -7,6 +7,7 @@ import { NumberInput, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { FormDialog } from "../form/form-dialog.tsx";
 import { GroupField } from "../form/group-field.tsx";
+import { NAME_RULE } from "../form/name-fields.tsx";
 import { useForm } from "../form/use-form.ts";
 import { ActionButton } from "../object/action-button.tsx";
 
@@ -39,6 +40,7 @@ function CreateMirrorDialog({ parent, onClose }: { readonly parent: string; read
     <FormDialog title="New mirror" send="Create" form={form} fields={fields} onClose={onClose}>
       <TextInput
         label="Name"
+        description={NAME_RULE}
         required
         data-autofocus
         value={values.name}

@@ -1,6 +1,9 @@
 /** The fields of a name and a description, which most resources have. */
 import { Textarea, TextInput } from "@mantine/core";
 
+/** The rule of the API for names, which its errors give as a pattern. */
+export const NAME_RULE = "Lower-case letters, digits, spaces, dots, underscores and hyphens";
+
 interface NameFieldsProps {
   readonly values: { readonly name?: string; readonly description?: string };
   readonly violation: (field: string) => string | undefined;
@@ -20,6 +23,7 @@ export function NameFields({ values, violation, onChange, isLong = false }: Name
     <>
       <TextInput
         label="Name"
+        description={NAME_RULE}
         required
         data-autofocus
         value={values.name}

@@ -17,7 +17,13 @@ export function CopyText({ label, text, isBlock = false }: CopyTextProps) {
       </Code>
       <CopyButton value={text}>
         {({ copied, copy }) => (
-          <Button size="compact-xs" variant="default" onClick={copy} aria-label={`Copy ${label}`} style={{ flexShrink: 0 }}>
+          <Button
+            size="compact-xs"
+            variant="default"
+            onClick={copy}
+            aria-label={`${copied ? "Copied" : "Copy"} ${label}`}
+            style={{ flexShrink: 0 }}
+          >
             {copied ? "Copied" : "Copy"}
           </Button>
         )}

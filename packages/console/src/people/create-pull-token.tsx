@@ -7,6 +7,7 @@ import { useState } from "react";
 import { DaysField, daysFrom } from "../form/days-field.tsx";
 import { FormDialog } from "../form/form-dialog.tsx";
 import { GroupField } from "../form/group-field.tsx";
+import { NAME_RULE } from "../form/name-fields.tsx";
 import { useForm } from "../form/use-form.ts";
 import { ActionButton } from "../object/action-button.tsx";
 import { enumChoices } from "../object/enum-text.ts";
@@ -53,7 +54,7 @@ function CreatePullTokenDialog({ parent, onCreated, onClose }: CreatePullTokenDi
     <FormDialog title="New pull token" send="Create" form={form} fields={fields} onClose={onClose}>
       <TextInput
         label="Name"
-        description="The machine that will use it"
+        description={`The machine that will use it. ${NAME_RULE}`}
         required
         data-autofocus
         value={values.name}

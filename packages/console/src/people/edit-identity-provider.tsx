@@ -6,6 +6,7 @@ import { useDisclosure } from "@mantine/hooks";
 import type { ComponentProps } from "react";
 import { RoleField } from "../access/role-field.tsx";
 import { FormDialog } from "../form/form-dialog.tsx";
+import { NAME_RULE } from "../form/name-fields.tsx";
 import { type Form, useForm } from "../form/use-form.ts";
 import { useStored } from "../form/use-stored.ts";
 import { ActionButton } from "../object/action-button.tsx";
@@ -125,7 +126,13 @@ function ProviderFields({ form, organization, isNew = false }: ProviderFieldsPro
     }) satisfies ComponentProps<typeof TextInput>;
   return (
     <>
-      <TextInput label="Name" description="People find the provider by it" required data-autofocus {...text("name", "name")} />
+      <TextInput
+        label="Name"
+        description={`People find the provider by it. ${NAME_RULE}`}
+        required
+        data-autofocus
+        {...text("name", "name")}
+      />
       <TextInput label="Description" {...text("description", "description")} />
       <TextInput label="Issuer" placeholder="https://login.example.com" required {...text("issuer", "oidc.issuer")} />
       <Discovery

@@ -7,6 +7,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { type ComponentProps, useState } from "react";
 import { FormPage } from "../form/form-page.tsx";
 import { GroupField } from "../form/group-field.tsx";
+import { NAME_RULE } from "../form/name-fields.tsx";
 import { useForm } from "../form/use-form.ts";
 import { screenPath, useOrganization } from "../frame/organization.ts";
 import { ScreenTitle } from "../frame/screen-title.tsx";
@@ -140,7 +141,7 @@ function NameFields({ form: { values, violation, set } }: { readonly form: Retur
   });
   return (
     <>
-      <TextInput label="Name" required {...text("name")} />
+      <TextInput label="Name" description={NAME_RULE} required {...text("name")} />
       <TextInput label="Description" {...text("description")} />
       <GroupField value={values.parent ?? ""} error={violation("parent")} onChange={(uid) => set("parent", uid)} />
     </>
