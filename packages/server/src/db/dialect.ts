@@ -125,6 +125,8 @@ export interface Dialect {
   readonly tableNames: string;
   /** Query of the columns of all tables in their order, as rows of `TableColumn` in db/table-columns.ts. */
   readonly tableColumns: string;
+  /** Query of the encoding of the database's texts, as `encoding`. */
+  readonly encoding: string;
   /** Statements that serialize concurrent migrations. SQLite's transactions already do so. */
   readonly migrationLock: readonly string[];
   /**

@@ -88,6 +88,12 @@ function suite(place: () => Promise<Omit<StoreOptions, "migrations">>): void {
   });
 }
 
+test("a new PostgreSQL database with another encoding than UTF8 is refused and stays empty", async () => {
+  const options = { url: await createDatabase("template0", "SQL_ASCII"), dataDir: "", log };
+  await assert.rejects(openDatabase(options), /the database has the encoding SQL_ASCII; create it with the encoding UTF8/);
+  await assert.rejects(openDatabase({ ...options, mustExist: true }), /there is no Holt installation in the database/);
+});
+
 test("orderMigrations rejects a gap and a duplicate version", () => {
   const migration = (version: number): Migration => ({ version, name: `m${version}`, statements: () => [] });
   assert.deepEqual(

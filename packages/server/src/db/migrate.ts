@@ -30,7 +30,7 @@ export async function isMigrated({ reader }: Store): Promise<boolean> {
 
 /**
  * Applies the missing migrations, each in its own transaction. Several servers may do so concurrently.
- * @throws Error if a newer program has migrated the database
+ * @throws Error if a newer program has migrated the database, or a new one cannot store all texts
  */
 export async function migrate(store: Store, log: Log, migrations: readonly Migration[]): Promise<void> {
   let isNew = false;
@@ -60,6 +60,7 @@ async function applyNext(db: WriteDb, migrations: readonly Migration[]): Promise
       `The data was written by a newer Holt (schema ${version}); this program knows ${migrations.length}. Start the newer version or restore a backup.`,
     );
   }
+  if (version === 0) await assertUnicode(db);
   const next = migrations[version];
   if (next === undefined) return undefined;
   for (const statement of next.statements(db.dialect)) await sql.raw(statement).execute(db);
@@ -67,4 +68,11 @@ async function applyNext(db: WriteDb, migrations: readonly Migration[]): Promise
     db,
   );
   return version + 1;
+}
+
+/** Other encodings refuse texts that callers send, or count their characters differently. */
+async function assertUnicode(db: WriteDb): Promise<void> {
+  const { rows } = await sql<{ encoding: string }>`${sql.raw(db.dialect.encoding)}`.execute(db);
+  const encoding = rows[0]?.encoding ?? "";
+  if (!/^UTF-?8$/.test(encoding)) throw new Error(`the database has the encoding ${encoding}; create it with the encoding UTF8`);
 }

@@ -58,6 +58,7 @@ export const postgresDialect: Dialect = {
     from pg_class as t join pg_attribute as c on c.attrelid = t.oid and c.attnum > 0 and not c.attisdropped and c.attgenerated = ''
     left join pg_index as k on k.indrelid = t.oid and k.indisprimary
     where t.relkind = 'r' and t.relnamespace = current_schema()::regnamespace order by t.relname, c.attnum`,
+  encoding: "select current_setting('server_encoding') as encoding",
   // Building an index over many rows takes longer than the timeouts of requests.
   migrationLock: ["set local lock_timeout = 0", "set local statement_timeout = 0", `select pg_advisory_xact_lock(${MIGRATION_LOCK})`],
   transactionIds: sql`select pg_snapshot_xmin(s)::text as oldest, pg_snapshot_xmax(s)::text as next from pg_current_snapshot() as s`,

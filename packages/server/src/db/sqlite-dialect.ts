@@ -48,6 +48,7 @@ export const sqliteDialect: Dialect = {
     c.pk = 1 and t.sql like '%integer primary key autoincrement%' as numbered
     from sqlite_master as t join pragma_table_xinfo(t.name) as c
     where t.type = 'table' and t.name not like 'sqlite_%' and c.hidden = 0 order by t.name, c.cid`,
+  encoding: "select encoding from pragma_encoding",
   migrationLock: [],
   transactionIds: undefined,
   notify: undefined,

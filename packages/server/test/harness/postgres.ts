@@ -89,10 +89,10 @@ let server: Promise<{ readonly url: string }> | undefined;
 const created: string[] = [];
 
 /** Creates a database that lives as long as this process. @param template database to copy; by default the new one is empty @returns its URL */
-export async function createDatabase(template = "template1"): Promise<string> {
+export async function createDatabase(template = "template1", encoding = "UTF8"): Promise<string> {
   const name = `test_${randomBytes(6).toString("hex")}`;
   const url = await onServer(async (client, url) => {
-    await client.query(`create database ${name} template ${template}`);
+    await client.query(`create database ${name} template ${template} encoding '${encoding}'`);
     return url;
   });
   if (created.push(name) === 1) process.once("beforeExit", dropDatabases);
