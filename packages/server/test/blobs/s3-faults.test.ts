@@ -121,6 +121,49 @@ test("a download from a bucket that sends nothing more ends with an error and no
   await assert.rejects(buffer(await blobs.read(digest)), isUnavailable);
 });
 
+describe("an answer 200 that is not one of S3", () => {
+  for (const [operation, size] of [
+    ["PutObject", 1000],
+    ["CreateMultipartUpload", 9 * MIB],
+    ["UploadPart", 9 * MIB],
+    ["CompleteMultipartUpload", 9 * MIB],
+    ["CopyObject", 9 * MIB],
+  ] as const)
+    test(`to ${operation} is not taken for a stored blob`, async () => {
+      place.s3.fault = (request) => (request.operation === operation ? "portal" : undefined);
+      const content = randomBytes(size);
+      const upload = newUpload();
+      await assert.rejects(async () => {
+        await blobs.append(upload, stream(content), 0);
+        await blobs.commit(upload, digestOf(content));
+      }, isUnavailable);
+      assert.equal(await blobs.stat(digestOf(content)), undefined);
+      place.s3.fault = undefined;
+      await blobs.abort(upload);
+      assert.deepEqual(await place.leftovers().then((keys) => keys.filter((key) => key.includes(upload))), []);
+    });
+
+  test("is not taken for the content of a blob", async () => {
+    const digest = await push(randomBytes(MIB));
+    place.s3.fault = ({ operation }) => (operation === "GetObject" ? "portal" : undefined);
+    await assert.rejects(blobs.read(digest), isUnavailable);
+    await assert.rejects(blobs.read(digest, { start: 5, end: 9 }), isUnavailable);
+  });
+
+  test("is not taken for the rest of a blob whose connection was cut", async () => {
+    const content = randomBytes(MIB);
+    const digest = await push(content);
+    let isFirst = true;
+    place.s3.fault = ({ operation }) => {
+      if (operation !== "GetObject") return undefined;
+      const fault: S3Fault = isFirst ? { cut: 1000 } : "portal";
+      isFirst = false;
+      return fault;
+    };
+    await assert.rejects(buffer(await blobs.read(digest)), isUnavailable);
+  });
+});
+
 test("refused credentials make calls UNAVAILABLE, and the upload continues with new ones", async () => {
   const content = randomBytes(9 * MIB);
   const upload = newUpload();

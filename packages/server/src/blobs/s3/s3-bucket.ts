@@ -15,6 +15,7 @@ import {
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import type { ByteRange } from "../store.ts";
 import { type CopiedObject, copyObject } from "./s3-copy.ts";
+import { required } from "./s3-errors.ts";
 import type { S3Location } from "./s3-location.ts";
 import { type S3BucketOptions, S3Requests } from "./s3-requests.ts";
 
@@ -65,37 +66,41 @@ export class S3Bucket implements Disposable {
   }
 
   /** @returns the object's ETag */
-  async put(key: string, bytes: Buffer | string): Promise<string> {
-    const { ETag = "" } = await this.#requests.do("store an object", (client) =>
-      client.send(new PutObjectCommand({ ...this.#requests.at(key), Body: bytes, ContentLength: Buffer.byteLength(bytes) })),
-    );
-    return ETag;
+  put(key: string, bytes: Buffer | string): Promise<string> {
+    const command = new PutObjectCommand({ ...this.#requests.at(key), Body: bytes, ContentLength: Buffer.byteLength(bytes) });
+    return this.#requests.do("store an object", async (client) => required((await client.send(command)).ETag));
   }
 
   /** @throws ObjectDiffers if the object exists */
   async create(key: string, bytes: Buffer | string): Promise<void> {
-    await this.#requests.do("create an object", (client) =>
-      client.send(new PutObjectCommand({ ...this.#requests.at(key), Body: bytes, IfNoneMatch: "*" })),
-    );
+    const command = new PutObjectCommand({ ...this.#requests.at(key), Body: bytes, IfNoneMatch: "*" });
+    await this.#requests.do("create an object", async (client) => required((await client.send(command)).ETag));
   }
 
   /** @throws NoSuchObject */
-  async get(key: string, range?: ByteRange): Promise<ObjectBody> {
+  get(key: string, range?: ByteRange): Promise<ObjectBody> {
     const Range = range && `bytes=${range.start}-${range.end}`;
-    const { Body, ContentLength = 0 } = await this.#requests.do("read an object", (client) =>
-      client.send(new GetObjectCommand({ ...this.#requests.at(key), ...(Range !== undefined && { Range }) })),
-    );
-    return { body: Body as Readable, size: ContentLength };
+    const command = new GetObjectCommand({ ...this.#requests.at(key), ...(Range !== undefined && { Range }) });
+    return this.#requests.do("read an object", async (client) => {
+      const { Body, ContentLength: size = 0, ETag } = await client.send(command);
+      const body = Body as Readable;
+      try {
+        required(ETag);
+      } catch (error) {
+        body.destroy();
+        throw error;
+      }
+      return { body, size };
+    });
   }
 
   /** @throws NoSuchObject */
-  async head(key: string): Promise<{ readonly size: number; readonly time: Date; readonly etag: string }> {
-    const {
-      ContentLength: size = 0,
-      LastModified: time = new Date(0),
-      ETag: etag = "",
-    } = await this.#requests.do("look for an object", (client) => client.send(new HeadObjectCommand(this.#requests.at(key))));
-    return { size, time, etag };
+  head(key: string): Promise<{ readonly size: number; readonly time: Date; readonly etag: string }> {
+    const command = new HeadObjectCommand(this.#requests.at(key));
+    return this.#requests.do("look for an object", async (client) => {
+      const { ContentLength: size = 0, LastModified: time = new Date(0), ETag } = await client.send(command);
+      return { size, time, etag: required(ETag) };
+    });
   }
 
   /** Does nothing if there is no such object. In a versioned bucket, its versions stay. */
@@ -132,36 +137,35 @@ export class S3Bucket implements Disposable {
   async begin(key: string, isOnly: boolean): Promise<string> {
     let sent = 0;
     const command = new CreateMultipartUploadCommand({ ...this.#requests.at(key), ChecksumAlgorithm: "CRC32" });
-    const { UploadId = "", $metadata } = await this.#requests.do("begin an upload", (client) => {
+    const { id, attempts } = await this.#requests.do("begin an upload", async (client) => {
       sent++;
-      return client.send(command);
+      const { UploadId, $metadata } = await client.send(command);
+      return { id: required(UploadId), attempts: $metadata.attempts ?? 1 };
     });
     // A repeated request may have begun two.
-    if (isOnly && sent + ($metadata.attempts ?? 1) > 2) await this.abortAll(key, { except: UploadId });
-    return UploadId;
+    if (isOnly && sent + attempts > 2) await this.abortAll(key, { except: id });
+    return id;
   }
 
   /** @throws NoSuchMultipart */
-  async putPart(key: string, id: string, part: number, bytes: Buffer): Promise<StoredPart> {
-    const { ETag: etag = "", ChecksumCRC32: checksum = "" } = await this.#requests.do("store a part", (client) =>
-      client.send(
-        new UploadPartCommand({ ...this.#requests.at(key), UploadId: id, PartNumber: part, Body: bytes, ChecksumAlgorithm: "CRC32" }),
-      ),
-    );
-    return { etag, checksum };
+  putPart(key: string, id: string, part: number, bytes: Buffer): Promise<StoredPart> {
+    const place = { ...this.#requests.at(key), UploadId: id, PartNumber: part };
+    const command = new UploadPartCommand({ ...place, Body: bytes, ChecksumAlgorithm: "CRC32" });
+    return this.#requests.do("store a part", async (client) => {
+      const { ETag, ChecksumCRC32: checksum = "" } = await client.send(command);
+      return { etag: required(ETag), checksum };
+    });
   }
 
   /** @returns the object's ETag @throws NoSuchMultipart */
-  async complete(key: string, id: string, parts: readonly StoredPart[]): Promise<string> {
+  complete(key: string, id: string, parts: readonly StoredPart[]): Promise<string> {
     const Parts = parts.map(({ etag, checksum }, index) => ({
       PartNumber: index + 1,
       ETag: etag,
       ...(checksum !== "" && { ChecksumCRC32: checksum }),
     }));
-    const { ETag = "" } = await this.#requests.do("complete an upload", (client) =>
-      client.send(new CompleteMultipartUploadCommand({ ...this.#requests.at(key), UploadId: id, MultipartUpload: { Parts } })),
-    );
-    return ETag;
+    const command = new CompleteMultipartUploadCommand({ ...this.#requests.at(key), UploadId: id, MultipartUpload: { Parts } });
+    return this.#requests.do("complete an upload", async (client) => required((await client.send(command)).ETag));
   }
 
   /** Aborts the multipart uploads of the key, and thereby deletes their parts. */

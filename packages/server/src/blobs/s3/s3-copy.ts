@@ -1,6 +1,7 @@
 /** Copies an object within its bucket. The bytes do not pass this server. */
 import { CopyObjectCommand, UploadPartCopyCommand } from "@aws-sdk/client-s3";
 import type { S3Bucket, StoredPart } from "./s3-bucket.ts";
+import { required } from "./s3-errors.ts";
 import type { S3Requests } from "./s3-requests.ts";
 
 export interface CopiedObject {
@@ -23,9 +24,8 @@ const MAX_PARTS_AT_ONCE = 8;
 /** @throws NoSuchObject; ObjectDiffers if the source has another ETag */
 export async function copyObject(requests: S3Requests, source: CopiedObject, target: Target): Promise<void> {
   if (source.size > PART_BYTES) return copyInParts(requests, source, target);
-  await requests.do("copy an object", (client) =>
-    client.send(new CopyObjectCommand({ ...requests.at(target.key), ...copySource(requests, source) })),
-  );
+  const command = new CopyObjectCommand({ ...requests.at(target.key), ...copySource(requests, source) });
+  await requests.do("copy an object", async (client) => required((await client.send(command)).CopyObjectResult?.ETag));
 }
 
 function copySource(requests: S3Requests, { key, etag }: CopiedObject) {
@@ -68,6 +68,8 @@ async function copyPart(requests: S3Requests, source: CopiedObject, { key, id, i
     PartNumber: index + 1,
     CopySourceRange,
   });
-  const { CopyPartResult } = await requests.do("copy a part", (client) => client.send(command));
-  return { etag: CopyPartResult?.ETag ?? "", checksum: CopyPartResult?.ChecksumCRC32 ?? "" };
+  return requests.do("copy a part", async (client) => {
+    const { CopyPartResult } = await client.send(command);
+    return { etag: required(CopyPartResult?.ETag), checksum: CopyPartResult?.ChecksumCRC32 ?? "" };
+  });
 }

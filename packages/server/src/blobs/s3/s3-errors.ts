@@ -30,6 +30,15 @@ interface S3Error extends Error {
   readonly $metadata?: { readonly httpStatusCode?: number; readonly requestId?: string };
 }
 
+/**
+ * @param value what each answer of S3 has: an ETag, or the id of an upload. A page that a proxy sends with status 200 lacks it.
+ * @throws Error if it is missing
+ */
+export function required(value: string | undefined): string {
+  if (value === undefined || value === "") throw new Error("the answer is not that of an S3 service");
+  return value;
+}
+
 /** Whether the request or its answer was damaged or cut on the way, so that it can be repeated at once. */
 export function isDamaged(error: unknown): boolean {
   return error instanceof Error && (DAMAGED.has(error.name) || (error as NodeJS.ErrnoException).code === "ECONNRESET");

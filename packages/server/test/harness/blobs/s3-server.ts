@@ -27,9 +27,16 @@ export interface S3Request {
  * - cut: closes the connection, after as many bytes of the answer's body where there are some;
  * - lose: does the work and closes the connection without an answer;
  * - hang: never answers;
- * - damage: flips a bit of the request's body.
+ * - damage: flips a bit of the request's body;
+ * - portal: does nothing and answers 200 with a page, as a proxy in front of S3 may.
  */
-export type S3Fault = { readonly code: string; readonly status?: number } | { readonly cut: number } | "lose" | "hang" | "damage";
+export type S3Fault =
+  | { readonly code: string; readonly status?: number }
+  | { readonly cut: number }
+  | "lose"
+  | "hang"
+  | "damage"
+  | "portal";
 
 export interface S3Server extends AsyncDisposable {
   readonly url: string;
@@ -61,6 +68,7 @@ export async function startS3Server(): Promise<S3Server> {
     if (fault === "hang") return;
     const body = await buffer(request);
     if (typeof fault === "object" && "code" in fault) return refuse(response, fault.code, fault.status);
+    if (fault === "portal") return void response.writeHead(200, { "content-type": "text/html" }).end("<html>Sign in</html>");
     const refused = signatureError(request, url, S3_CREDENTIALS, new Date(Date.now() + s3.skewMs));
     response.setHeader("date", new Date(Date.now() + s3.skewMs).toUTCString());
     if (refused !== undefined) return refuse(response, refused, 403);
