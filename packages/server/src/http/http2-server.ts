@@ -14,7 +14,7 @@ import { limitTime } from "./body-time.ts";
 import type { ConnectionServer, ServerParts } from "./connection-server.ts";
 import { namesOneHost } from "./host-header.ts";
 import { type HttpRequest, type RequestHandler, setCommonHeaders } from "./http-exchange.ts";
-import { closeConnection, refuseLargeHeaders, refuseStream } from "./http2-refusals.ts";
+import { refuseForMemory, refuseLargeHeaders, refuseStream } from "./http2-refusals.ts";
 import { MeteredHttp2Response } from "./metered-response.ts";
 import type { Peer } from "./peers.ts";
 import type { TransportLimits } from "./transport-limits.ts";
@@ -78,7 +78,7 @@ export function createHttp2Server(onStream: StreamHandler, parts: ServerParts): 
     const client = session.peer.clientOf(headers);
     const headerBytes = lengthOf(rawHeaders);
     const memory = peers.openStream(client, headerBytes);
-    if (memory === undefined) return closeConnection(stream.session as ServerHttp2Session, session.socket);
+    if (memory === undefined) return refuseForMemory(stream, session);
     const answer = new Answer(answers, client, new StreamCarrier(stream, session.socket));
     session.openStreams++;
     stream.served = { answer, session, memory };

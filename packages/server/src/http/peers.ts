@@ -20,6 +20,8 @@ export interface PeersOptions {
 
 /** The other end of one connection: a client, or a reverse proxy with many clients. */
 export interface Peer {
+  /** Whether it is a reverse proxy, so that other clients would lose the connection, too. */
+  readonly isProxy: boolean;
   /** The sender of a request with these headers. */
   clientOf(headers: IncomingHttpHeaders): Client;
 }
@@ -76,9 +78,10 @@ export class Peers {
     const isProxy = this.#isProxy;
     if (this.#addressOf(socket) !== undefined) {
       const client = { address: peer, network: networkOf(peer), identify: this.#countCallers(socket) };
-      return { clientOf: () => client };
+      return { isProxy: false, clientOf: () => client };
     }
     return {
+      isProxy: true,
       clientOf(headers) {
         const address = clientAddress(peer, headers, isProxy);
         return { address, network: address === "" || isProxy(address) ? undefined : networkOf(address), identify() {} };

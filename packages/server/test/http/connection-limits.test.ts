@@ -107,6 +107,21 @@ test("a connection is closed when the open streams of its address take too much 
   }
 });
 
+test("a client behind a proxy loses a stream that would take too much memory, and the other clients of the connection lose none", async () => {
+  await using server = await startTransports({ limits: { streamBytesPerAddress: 60_000 }, rest: () => {}, proxies: ["127.0.0.1/32"] });
+  await using session = openHttp2(server.port);
+  const open = (client: string) =>
+    session
+      .request({ ":method": "POST", ":path": "/held", x: "a".repeat(20_000), "x-forwarded-for": client }, { endStream: false })
+      .on("error", () => {});
+  const [held, other] = [open("192.0.2.1"), open("192.0.2.2")];
+  const refused = open("192.0.2.1");
+  await closed(refused);
+  assert.equal(refused.rstCode, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  assert.equal((await requestHttp2(session, { ":path": "/healthz", "x-forwarded-for": "192.0.2.2" })).headers[":status"], 200);
+  assert.deepEqual([held.closed, other.closed], [false, false]);
+});
+
 /** The status of a request with large headers; undefined if its connection is closed. */
 async function statusOf(port: number): Promise<unknown> {
   await using session = openHttp2(port);
