@@ -212,7 +212,7 @@ describe("failures", () => {
     assert.match(stderr, /^Warning: the server ignored unknown field descripton/m);
   });
 
-  test("a server without TLS at an https address is said to be one", async () => {
+  test("an error names a server without TLS at an https address", async () => {
     await using server = await listening(createServer(() => {}));
     const { status, stderr } = await world.holt.run(["whoami"], at(`https://127.0.0.1:${server.port}`));
     assert.equal(status, 9);

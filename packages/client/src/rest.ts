@@ -2,7 +2,6 @@
  * Calls over REST-JSON, for programs that know paths and not messages. Loads no descriptors, so a program with one call
  * starts at once.
  */
-
 import { createBackoff, type RetryOptions } from "./backoff.ts";
 import { assertBaseUrl } from "./base-url.ts";
 import { type TokenSource, tokenBefore } from "./tokens/token-source.ts";

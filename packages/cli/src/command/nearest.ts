@@ -8,7 +8,7 @@ export function nearest(unknown: string, known: readonly string[]): string | und
 }
 
 /** The number of characters to insert, delete or replace (Levenshtein). */
-export function distance(a: string, b: string): number {
+function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (const [i, character] of [...a].entries()) {
     const next = [i + 1];

@@ -59,8 +59,8 @@ function createFolder(): string {
 }
 
 const RETRY_MS = 25;
-/** A lock that only a crash in the moment of its creation leaves is ignored after this time. */
-const MOMENT_MS = 10_000;
+/** Age at which a lock without a readable owner, or one for a removal, is ignored. A crash may leave such a lock. */
+const OLD_MS = 10_000;
 
 /** Runs `work` while no other process of this user holds the lock. */
 export async function withLock<T>(name: string, work: () => Promise<T>): Promise<T> {
@@ -119,5 +119,5 @@ function isAbandoned(path: string): boolean {
 
 function isOld(path: string): boolean {
   const found = statSync(path, { throwIfNoEntry: false });
-  return found !== undefined && Date.now() - found.mtimeMs > MOMENT_MS;
+  return found !== undefined && Date.now() - found.mtimeMs > OLD_MS;
 }

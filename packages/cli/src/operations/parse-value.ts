@@ -63,7 +63,7 @@ function parseEnum(field: Field, text: string): string {
 
 const MAX_SHOWN_VALUES = 40;
 
-/** Nobody reads a list of hundreds of capabilities. */
+/** Suggests one value, or lists some of them: there are hundreds of capabilities. */
 function unknownValue(field: Field, text: string, values: readonly string[]): Error {
   const meant = nearest(text, values);
   if (meant !== undefined) return usageFailure(`--${field.name}: there is no value "${text}"; did you mean ${meant}?`);

@@ -1,4 +1,4 @@
-/** Reads an object past the cache: what is stored by now. */
+/** Reads the stored object again, without the cache. */
 import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { callUnaryMethod, useTransport } from "@connectrpc/connect-query";
 

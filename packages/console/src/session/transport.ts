@@ -34,17 +34,17 @@ const authenticate: Interceptor = (next) => async (request) => {
 };
 
 /**
- * A browser throws a TypeError if it cannot reach the server, with a message of its own. An answer that is not of the API
- * has only its status as the message.
+ * A browser throws a TypeError if it cannot reach the server, with a message of its own. An answer of
+ * something else than the API has only its status as the message.
  */
 function failureFrom(thrown: unknown): ConnectError {
   const error = ConnectError.from(thrown);
-  if (error.cause instanceof TypeError) return retold(error, "The server cannot be reached", Code.Unavailable);
+  if (error.cause instanceof TypeError) return withMessage(error, "The server cannot be reached", Code.Unavailable);
   if (!/^HTTP \d+$/.test(error.rawMessage)) return error;
-  return retold(error, `The server, or a proxy in front of it, answered ${error.rawMessage}. Try again`, error.code);
+  return withMessage(error, `The server, or a proxy in front of it, answered ${error.rawMessage}. Try again`, error.code);
 }
 
-function retold({ metadata, cause }: ConnectError, message: string, code: Code): ConnectError {
+function withMessage({ metadata, cause }: ConnectError, message: string, code: Code): ConnectError {
   return new ConnectError(message, code, metadata, undefined, cause);
 }
 

@@ -15,10 +15,7 @@ export interface PoolParts {
   readonly watchdog: Watchdog;
 }
 
-/**
- * The driver reads 64-bit integers as strings. Holt's are counts and sequence numbers far below 2^53, so numbers will
- * do.
- */
+/** The driver reads 64-bit integers as strings. Those of Holt are far below 2^53, so numbers are exact. */
 const TYPES = {
   getTypeParser: (oid: number, format: "text") => (oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format)),
 };

@@ -11,8 +11,8 @@ interface Connection {
   readonly peer: Peer;
   /** Responses that are not complete, oldest first. */
   readonly running: MeteredHttp1Response[];
-  /** "full" after its last request, and "deaf" once it discards what its client sends after that. */
-  state: "open" | "full" | "deaf";
+  /** "full" after its last request, and "discarding" once it discards what its client sends after that. */
+  state: "open" | "full" | "discarding";
 }
 
 export class Http1Connections {
@@ -112,8 +112,8 @@ export class Http1Connections {
 }
 
 function stopParsing(socket: Socket, connection: Connection): void {
-  if (connection.state === "deaf") return;
-  connection.state = "deaf";
+  if (connection.state === "discarding") return;
+  connection.state = "discarding";
   // Deferred, because the parser is still busy with the bytes that have arrived.
   setImmediate(() => discardInput(socket));
 }

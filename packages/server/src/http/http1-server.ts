@@ -107,5 +107,5 @@ function whenFirst(response: ServerResponse, then: () => void): void {
   else response.once("socket", then);
 }
 
-/** A closed connection is noticed by other events. */
+/** Does nothing: other events report that the connection is closed. */
 function ignore(): void {}

@@ -75,7 +75,7 @@ describeWithWorld("concurrent writes to IAM resources", (world) => {
     }
   });
 
-  test("of organizations with one name, one can publish content, also when one of them takes the name at that moment", async () => {
+  test("only one of several organizations with one name can publish content, even if one takes the name at that moment", async () => {
     const organization = async (name: string) => textOf(parse((await world.raw("POST", "/iam/v2/groups", { name })).text).uid);
     const publish = (uid: string) => world.raw("POST", `/holt/v1/publicContent/${uid}`, { kinds: ["KIND_IMAGES"] });
     for (let round = 0; round < ROUNDS; round++) {
@@ -89,7 +89,7 @@ describeWithWorld("concurrent writes to IAM resources", (world) => {
     }
   });
 
-  test("nothing of a deleted account is left by calls of its owner at the same moment", async () => {
+  test("calls of its owner at the same moment leave nothing of a deleted account", async () => {
     const stranger = await world.user();
     const { uid: org } = parse((await world.raw("POST", "/iam/v2/groups", { name: "host" }, stranger.token)).text);
     for (let round = 0; round < ROUNDS; round++) {

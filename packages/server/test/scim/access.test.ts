@@ -262,7 +262,7 @@ describeWithWorld("deactivation by a directory", (world) => {
     deepEqual([await refresh(person.refreshToken), await refresh(elsewhere.refreshToken), await refresh(direct)], [UNAUTHENTICATED, 0, 0]);
   });
 
-  test("no session is left of a login that runs while the person is deactivated", async () => {
+  test("a login leaves no session if its person is deactivated while it runs", async () => {
     const directory = await start();
     const person = await createPerson(directory);
     for (let round = 0; round < ROUNDS; round++) {

@@ -10,7 +10,7 @@ import { createHolder, type Holder, nextCode, PASSWORD } from "../harness/sign-i
 import { claimsOf, type SignInWorld, startSignInWorld } from "../harness/sign-in/sign-in-world.ts";
 
 const ROUNDS = 20;
-/** A code of an authenticator app is good for this long. */
+/** A code of an authenticator app is valid for this long. */
 const TIME_STEP_MS = 30_000;
 const RECOVER = AccountsService.method.createAccountRecovery;
 
@@ -22,7 +22,7 @@ for (const store of storeNames) {
 
     const uidOf = ({ token }: Holder) => claimsOf(token).sub ?? "";
 
-    test("of links that are made at the same moment, one is good", async () => {
+    test("only one of several recovery links that are made at the same moment is valid", async () => {
       const holder = await createHolder(world, "moment@example.test");
       for (let round = 0; round < ROUNDS; round++) {
         const links = await Promise.all([1, 2, 3].map(() => world.must(RECOVER, { uid: uidOf(holder) })));

@@ -20,7 +20,7 @@ import { claimsOf, type SignInWorld, startSignInWorld } from "../harness/sign-in
 import type { Answer } from "../harness/sign-in/visitor.ts";
 
 const ROUNDS = 10;
-/** A code of an authenticator app is good for this long. */
+/** A code of an authenticator app is valid for this long. */
 const TIME_STEP_MS = 30_000;
 
 for (const store of storeNames) {
@@ -117,7 +117,7 @@ for (const store of storeNames) {
       assert.equal(await redeem(code, verifier), 401);
     });
 
-    test("no session is left of a sign-in with a password that is replaced while it is checked", async () => {
+    test("a sign-in leaves no session if its password is replaced while it is checked", async () => {
       const uid = ({ token }: Holder) => claimsOf(token).sub ?? "";
       for (let round = 0; round < ROUNDS; round++) {
         const holder = await createHolder(world, `replaced-${round}@example.test`);

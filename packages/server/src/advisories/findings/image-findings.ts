@@ -10,7 +10,7 @@ import { type FindingQuery, type FindingRow, readFindingPages } from "./finding-
 export const MAX_FINDINGS = 20_000;
 /** UTF-8 bytes of the details of these findings. One detail has up to 20 KB. */
 export const MAX_FINDINGS_BYTES = 16 * 1024 * 1024;
-/** Reading takes this long between other requests. */
+/** Reading pauses after this time, so that other requests run. */
 const TURN_MS = 10;
 
 /** A finding in a package of a manifest. */

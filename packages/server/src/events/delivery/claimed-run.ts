@@ -1,7 +1,6 @@
 /** Runs a claimed queue in a slot, and releases it. */
 import { LostLease } from "../../jobs/worker.ts";
 import type { Log } from "../../lib/log.ts";
-
 import { type QueueRunOptions, type QueueRunResult, runQueue } from "./queue-run.ts";
 import type { ClaimedQueue, Queues } from "./queues.ts";
 import type { Release } from "./release.ts";

@@ -72,7 +72,7 @@ export async function checkOwner(
 }
 
 /**
- * Checking a password takes long. The lock keeps the account from changing between the last check and the spending.
+ * Checking a password takes long, so the account is read again. The lock keeps it as it is until the code is spent.
  * @returns the account afterwards; undefined for a wrong code, and if the password was replaced since it was checked
  */
 async function spendAtSignIn(checked: LocalAccountTable, code: string, parts: LocalAccountParts): Promise<LocalAccountTable | undefined> {

@@ -96,8 +96,8 @@ interface Move {
 }
 
 /**
- * Moves those that it has deleted, so that none is lost that is made at this moment. Other organizations have bound the person's own
- * identity, and have not agreed to another one.
+ * Moves the bindings that it deletes, so that a concurrent one is not lost. Other organizations have bound the person's
+ * own identity, and have not agreed to another one.
  */
 async function moveBindings(db: WriteDb, { from, to, organizationUid, now }: Move): Promise<readonly MovedBinding[]> {
   const deleted = await deleteBindingsOf(db, sql<boolean>`identity_uid = ${from}`, MAX_MOVED_BINDINGS + 1);

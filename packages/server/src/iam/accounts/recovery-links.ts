@@ -54,7 +54,7 @@ export async function findRecoveryLink(db: ReadDb, tokenHash: string, now: Date)
   };
 }
 
-/** State of the installation that is locked by transactions which make a link or change the rights of everybody. */
+/** Name of the state that a transaction locks before it makes a link or changes the rights of everybody. */
 const MAKING = "recovery_link";
 
 /**

@@ -84,7 +84,7 @@ async function withUsage(limits: ResourceLimits, db: ReadDb, references: readonl
   return { ...limits, usage };
 }
 
-/** Rows of limits that stay are kept: a transaction that waits for the row of its limit would take a new row for no limit. */
+/** Keeps the rows of limits that stay. If a row were replaced, a transaction that waits for it would find no limit. */
 async function storeLimits(uid: string, limits: readonly OrganizationLimitTable[], db: WriteDb): Promise<void> {
   const names = db.dialect.valuesOf(limits.map(({ name }) => name));
   await db

@@ -31,7 +31,7 @@ export async function whoAmI(call: Call): Promise<WhoAmI> {
   });
 }
 
-/** An account without a profile, such as the bootstrap owner, is called as its identity is. */
+/** An account without a profile, such as that of the bootstrap owner, has the name of its identity. */
 async function nameOf({ uid, upstream, email }: Principal, db: ReadDb): Promise<string> {
   if (upstream.name || email || !isInRoot(uid)) return upstream.name ?? "";
   const identity = await db.selectFrom("identity").select("name").where("uid", "=", uid).executeTakeFirst();

@@ -2,7 +2,6 @@
  * Keeps the names of organizations with public content apart. Anonymous callers belong to no organization, so nothing
  * else tells them which organization a name means.
  */
-
 import { lockState } from "../../db/server-state.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { isBelowColumn } from "../../db/uid-range.ts";
@@ -17,11 +16,11 @@ export interface PublicOrganization {
   readonly verified: boolean;
 }
 
-/** State of the installation that is locked by transactions which may take a name. */
+/** Name of the state that a transaction locks before it takes a name. */
 const TAKING_NAME = "public_content_name";
 
 /**
- * Organizations take names one after another, as no index can keep those with public content apart.
+ * Organizations take names one after another, because no index can enforce this rule.
  * @throws FAILED_PRECONDITION if another organization of the same name has public content
  */
 export async function assertPublicNameFree(db: WriteDb, { uid, name, verified }: PublicOrganization): Promise<void> {
