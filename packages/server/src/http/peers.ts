@@ -12,7 +12,7 @@ import type { TransportLimits } from "./transport-limits.ts";
 
 export interface PeersOptions {
   readonly limits: Pick<TransportLimits, "connectionsPerAddress" | "connectionsPerCaller"> & StreamLimits;
-  /** Whether the address is a reverse proxy's, whose connections carry many clients. Neither limit holds for it. */
+  /** Whether the address is a reverse proxy's, whose connections carry many clients. The limits of connections do not hold for it. */
   readonly isProxy: IsProxy;
   /** Called for each connection, or request on one, that a limit refuses. */
   readonly onRefusal?: ((limit: "connections-per-address" | "connections-per-caller" | "stream-memory") => void) | undefined;

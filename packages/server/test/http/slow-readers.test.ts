@@ -126,7 +126,7 @@ describe("the budget of unread bytes", () => {
   });
 });
 
-test("reflection and health are refused while an anonymous caller has too many unread answers", async () => {
+test("gRPC reflection and health are refused while an anonymous caller has too many unread answers, and the pages are not", async () => {
   await using server = await startTransports({ limits: { anonymousAnswerBytes: 200_000, answerBytesPerAddress: 60_000 } });
   await using unread = openWithoutWindow(server.port);
   await using session = openHttp2(server.port);
@@ -145,6 +145,7 @@ test("reflection and health are refused while an anonymous caller has too many u
   const refused = String(ConnectCode.ResourceExhausted);
   await until(async () => (await statusOf(info, reflection)) === refused);
   assert.equal(await statusOf("/grpc.health.v1.Health/Check", frame(Buffer.alloc(0))), refused);
+  for (const path of ["/healthz", "/readyz"]) assert.equal((await requestHttp2(session, { ":path": path })).headers[":status"], 200);
 });
 
 /** A list of 1 MiB, for a caller named by the token. */

@@ -75,7 +75,7 @@ function fieldByName(schema: DescMessage, name: string): DescField | undefined {
 }
 
 function copyPath(path: string, from: ReflectMessage, to: ReflectMessage): void {
-  if (path === "") throw invalidArgument("update_mask", "has an empty path; look for a comma too many");
+  if (path === "") throw invalidArgument("update_mask", "has an empty path; remove the extra comma");
   const fields = writableFieldsAlong(path, to.desc);
   if (fields !== undefined) copyAlong(fields, from, to);
 }
