@@ -3,9 +3,9 @@ import { COMMON_HEADERS, type HttpResponse } from "./http-exchange.ts";
 import { MeteredHttp1Response } from "./metered-response.ts";
 import { SLICE_BYTES } from "./sliced-output.ts";
 
-/** A body, and its length as UTF-8. */
+/** A body, as text or as UTF-8, and its length as UTF-8. */
 export interface CompleteBody {
-  readonly text: string;
+  readonly text: string | Uint8Array;
   readonly bytes: number;
 }
 
@@ -22,7 +22,7 @@ export function sendComplete(response: HttpResponse, { status, head, text, bytes
   if (response.headersSent || response.destroyed) return;
   const all = [...COMMON_HEAD, "content-length", String(bytes), ...head];
   const isHead = response.req.method === "HEAD";
-  if (response instanceof MeteredHttp1Response && bytes <= SLICE_BYTES) {
+  if (response instanceof MeteredHttp1Response && bytes <= SLICE_BYTES && typeof text === "string") {
     response.sendAtOnce(status, all, isHead ? "" : text, isHead ? 0 : bytes);
     return;
   }

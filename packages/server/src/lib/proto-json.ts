@@ -49,11 +49,12 @@ function compileMessage(schema: DescMessage): ValueEncoder {
   };
   // Cached before its fields are compiled, because a message may contain itself.
   encoders.set(schema, encode);
-  for (const field of schema.fields) writers.push(compileField(field));
+  for (const field of schema.fields) writers.push(compileJsonField(field));
   return encode;
 }
 
-function compileField(field: DescField): FieldWriter {
+/** The encoder of one field, which appends to the text of the fields before it; "" for none. */
+export function compileJsonField(field: DescField): FieldWriter {
   const encode = fieldEncoder(field) as (value: unknown) => string;
   const first = `${JSON.stringify(field.jsonName)}:`;
   const next = `,${first}`;

@@ -10,8 +10,6 @@ import { type FindingQuery, type FindingRow, readFindingPages } from "./finding-
 export const MAX_FINDINGS = 20_000;
 /** UTF-8 bytes of the details of these findings. One detail has up to 20 KB. */
 export const MAX_FINDINGS_BYTES = 16 * 1024 * 1024;
-/** Reading pauses after this time, so that other requests run. */
-const TURN_MS = 10;
 
 /** A finding in a package of a manifest. */
 export interface ImageFinding extends Finding {
@@ -33,7 +31,7 @@ export interface ImageFinding extends Finding {
  * @throws RESOURCE_EXHAUSTED if there are more than MAX_FINDINGS, or if they are larger than MAX_FINDINGS_BYTES
  */
 export async function readImageFindings(db: ReadDb, query: FindingQuery): Promise<ImageFinding[]> {
-  const pause = createBreaks(TURN_MS);
+  const pause = createBreaks();
   const findings: ImageFinding[] = [];
   let bytes = 0;
   for await (const page of readFindingPages(db, query)) {

@@ -1,6 +1,7 @@
 /** Where packages of findings are in their images, and what is known of the vulnerabilities. */
 import { sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
+import { createBreaks } from "../../jobs/breaks.ts";
 import { type Vulnerability, vulnerabilityFrom } from "../export/vulnerability.ts";
 import type { ImageFinding } from "./image-findings.ts";
 
@@ -35,6 +36,7 @@ export async function readLocations(
 ): Promise<(finding: Located) => PackageLocations> {
   const wanted = [...new Map(findings.map((finding) => [keyOf(finding), finding])).values()];
   const found = new Map<string, PackageLocations>();
+  const pause = createBreaks();
   for (let start = 0; start < wanted.length; start += PACKAGES_PER_QUERY) {
     const rows = await readEntries(db, wanted.slice(start, start + PACKAGES_PER_QUERY));
     for (const [key, entries] of Map.groupBy(rows, keyOf)) {
@@ -42,6 +44,7 @@ export async function readLocations(
       charge(locations.bytes);
       found.set(key, locations);
     }
+    await pause();
   }
   return (finding) => found.get(keyOf(finding)) ?? NOWHERE;
 }
@@ -87,6 +90,7 @@ export async function readRecords(
 ): Promise<ReadonlyMap<string, VulnerabilityRecord>> {
   const all = [...new Set(ids)];
   const records = new Map<string, VulnerabilityRecord>();
+  const pause = createBreaks();
   for (let start = 0; start < all.length; start += RECORDS_PER_QUERY) {
     const wanted = db.selectFrom(db.dialect.valuesOf(all.slice(start, start + RECORDS_PER_QUERY)).as("v")).select("v.value");
     const rows = await db.selectFrom("vulnerability").select(["id", "update_time", "body"]).where("id", "in", wanted).execute();
@@ -95,6 +99,7 @@ export async function readRecords(
       charge(bytes);
       records.set(id, { ...vulnerabilityFrom(id, update_time, body), bytes });
     }
+    await pause();
   }
   return records;
 }

@@ -35,8 +35,6 @@ type MatchedPackage = Pick<MatchedPackageTable, "type" | "version" | "distributi
 
 /** Findings that are written per transaction. */
 const CHANGES_PER_TRANSACTION = 500;
-/** Comparisons take this long between other requests, and one of them no more than some times as long. */
-const TURN_MS = 10;
 
 export async function matchPackages(batch: Batch, context: MatchContext): Promise<void> {
   const { orgUid, requests } = batch;
@@ -83,7 +81,7 @@ async function findAll(
   context: MatchContext,
 ): Promise<ReadonlyMap<number, readonly Finding[]>> {
   const { reader } = context.store;
-  const pause = createBreaks(TURN_MS);
+  const pause = createBreaks();
   const said = await collectAll(packages, await applicableRoots(context, reader, orgUid), { reader, pause });
   const unscored = new Map<number, readonly Unscored[]>();
   for (const one of packages) {

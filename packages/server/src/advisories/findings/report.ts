@@ -1,5 +1,6 @@
 /** Reads what is open and suppressed in an image, per platform. */
 import type { ReadDb } from "../../db/store.ts";
+import { type Break, createBreaks, mapWithBreaks, sortWithBreaks } from "../../jobs/breaks.ts";
 import { failedPrecondition, resourceExhausted } from "../../lib/errors.ts";
 import { rootOf } from "../../lib/uid.ts";
 import { compareTexts } from "../../lib/version-order/numeral.ts";
@@ -48,14 +49,19 @@ export async function readReport(db: ReadDb, repoUid: string, digest: string): P
     orgUid,
     names: await namesOfRepo(db, repoUid),
   });
-  const findings = findingsOfAll(platforms, stated);
+  const pause = createBreaks();
+  const findings = await findingsOfAll(platforms, stated, pause);
   const state = await readMatchState(db, orgUid, digests);
-  return { findings: findings.sort((a, b) => compareTexts(a.position, b.position)), state };
+  return { findings: await sortWithBreaks(findings, (a, b) => compareTexts(a.position, b.position), pause), state };
 }
 
 /** Repeats a finding for each platform that has it. @throws RESOURCE_EXHAUSTED if that makes more than MAX_FINDINGS */
-function findingsOfAll(platforms: readonly PlatformSources[], found: readonly ImageFinding[]): ReportedFinding[] {
-  const keyed = found.map((finding): KeyedFinding => ({ finding, key: keyOf(finding) }));
+async function findingsOfAll(
+  platforms: readonly PlatformSources[],
+  found: readonly ImageFinding[],
+  pause: Break,
+): Promise<ReportedFinding[]> {
+  const keyed = await mapWithBreaks(found, (finding): KeyedFinding => ({ finding, key: keyOf(finding) }), pause);
   const bySource = Map.groupBy(keyed, ({ finding }) => finding.digest);
   const findings: ReportedFinding[] = [];
   for (const platform of platforms) {
@@ -63,6 +69,7 @@ function findingsOfAll(platforms: readonly PlatformSources[], found: readonly Im
       if (findings.length === MAX_FINDINGS)
         throw resourceExhausted(`the platforms together have more than ${MAX_FINDINGS} findings; request one of them by its digest`);
       findings.push(reported(finding, key, platform));
+      await pause();
     }
   }
   return findings;

@@ -1,7 +1,9 @@
 /** Reads statements of an organization about components of images and packages, and the packages that they name. */
 import { sql } from "kysely";
 import type { ReadDb } from "../../db/store.ts";
+import { createBreaks } from "../../jobs/breaks.ts";
 import { resourceExhausted } from "../../lib/errors.ts";
+import { compareTexts } from "../../lib/version-order/numeral.ts";
 import { type PublishedAdvisory, publishedAdvisory } from "../export/published-advisory.ts";
 import { packageKey } from "../model/package-key.ts";
 import { IMAGE_TYPES, isImageType } from "../model/statement-key.ts";
@@ -26,6 +28,8 @@ export interface StatementRow {
 
 const MAX_STATEMENTS = 100_000;
 const BODIES_PER_QUERY = 200;
+/** Ids of vulnerabilities. */
+const IDS_PER_QUERY = 1000;
 
 export function isAboutImage({ artifact_type }: StatementRow): boolean {
   return isImageType(artifact_type);
@@ -36,8 +40,19 @@ export function isAboutImage({ artifact_type }: StatementRow): boolean {
  * @throws RESOURCE_EXHAUSTED if there are more than MAX_STATEMENTS
  */
 export async function readStatements(db: ReadDb, findings: readonly ImageFinding[], image: StatedImage): Promise<StatementRow[]> {
-  const { orgUid, names } = image;
-  const ids = [...new Set(findings.flatMap(({ vulnerability, detail }) => [vulnerability, ...detail.aliases]))].sort();
+  const pause = createBreaks();
+  const ids = [...new Set(findings.flatMap(({ vulnerability, detail }) => [vulnerability, ...detail.aliases]))];
+  const all: StatementRow[] = [];
+  for (let start = 0; start < ids.length; start += IDS_PER_QUERY) {
+    for (const row of await readStatementsAbout(db, ids.slice(start, start + IDS_PER_QUERY), image)) all.push(row);
+    if (all.length > MAX_STATEMENTS)
+      throw resourceExhausted(`more than ${MAX_STATEMENTS} statements concern the image; request one of its platforms`);
+    await pause();
+  }
+  return all.sort((a, b) => compareTexts(a.uid, b.uid));
+}
+
+async function readStatementsAbout(db: ReadDb, ids: readonly string[], { orgUid, names }: StatedImage): Promise<readonly StatementRow[]> {
   const imageTypes = sql.join([...IMAGE_TYPES]);
   const values = db.dialect.valuesOf(ids);
   const isOwn = (uid: string) => sql`${sql.ref(uid)} >= ${orgUid} and ${sql.ref(uid)} < ${`${orgUid}0`}`;
@@ -52,8 +67,6 @@ export async function readStatements(db: ReadDb, findings: readonly ImageFinding
     select a.uid, n.alias, a.artifact_type, a.artifact_name, a.component_type, a.component_name
     from (${named}) as n cross join advisory as a
     where a.uid = n.uid and a.delete_time is null and ${isStatement} order by a.uid limit ${MAX_STATEMENTS + 1}`.execute(db);
-  if (rows.length > MAX_STATEMENTS)
-    throw resourceExhausted(`more than ${MAX_STATEMENTS} statements concern the image; request one of its platforms`);
   return rows;
 }
 

@@ -3,6 +3,7 @@
  * They suppress findings of some images only, so they are applied when findings are read.
  */
 import type { ReadDb } from "../../db/store.ts";
+import { createBreaks, mapWithBreaks } from "../../jobs/breaks.ts";
 import { packageType } from "../export/ecosystems.ts";
 import type { PublishedAdvisory } from "../export/published-advisory.ts";
 import { packageKey } from "../model/package-key.ts";
@@ -28,17 +29,21 @@ export async function applyStatements(db: ReadDb, findings: readonly ImageFindin
   const carriers = byKeyAndDigest(await readCarriers(db, rows, { orgUid: image.orgUid, findings: open }));
   const index = new SuppressionIndex(open);
   const byUid = Map.groupBy(rows, ({ uid }) => uid);
+  const pause = createBreaks();
   for await (const advisory of readAdvisories(db, [...byUid.keys()].sort())) {
     const [first, ...others] = byUid.get(advisory.uid) ?? [];
     if (first === undefined) continue;
     const scope = scopeOf(advisory, first, carriers);
     if (scope !== undefined) for (const row of [first, ...others]) index.add(row, scope);
+    await pause();
   }
-  return findings.map((finding) => {
-    if (finding.detail.suppression !== undefined) return finding;
-    const suppression = index.find(finding);
-    return suppression === undefined ? finding : { ...finding, detail: { ...finding.detail, suppression } };
-  });
+  return mapWithBreaks(findings, (finding) => withSuppression(finding, index), pause);
+}
+
+function withSuppression(finding: ImageFinding, index: SuppressionIndex): ImageFinding {
+  if (finding.detail.suppression !== undefined) return finding;
+  const suppression = index.find(finding);
+  return suppression === undefined ? finding : { ...finding, detail: { ...finding.detail, suppression } };
 }
 
 type Carriers = ReadonlyMap<string, ReadonlyMap<string, readonly Carrier[]>>;

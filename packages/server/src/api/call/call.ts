@@ -3,7 +3,7 @@ import type { DescMessage, Message, MessageShape } from "@bufbuild/protobuf";
 import type { Access } from "../../access/capabilities.ts";
 import type { Principal } from "../../access/principal.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
-import { messageFromJson } from "../../lib/proto-json.ts";
+import { compileJsonEncoder, messageFromJson } from "../../lib/proto-json.ts";
 import type { TraceHeaders } from "../../lib/tracer.ts";
 import type { Operation } from "./operation.ts";
 
@@ -74,6 +74,16 @@ export class JsonText<Desc extends DescMessage = DescMessage> {
   message(): MessageShape<Desc> {
     this.#message ??= messageFromJson(this.schema, this.text);
     return this.#message;
+  }
+}
+
+/** A long message that is encoded already for the protocol of its call: as JSON for REST, as binary for gRPC. */
+export class EncodedMessage<Desc extends DescMessage = DescMessage> extends JsonText<Desc> {
+  readonly encoded: Uint8Array;
+
+  constructor(schema: Desc, message: MessageShape<Desc>, encoded: Uint8Array) {
+    super(schema, () => compileJsonEncoder(schema)(message), message);
+    this.encoded = encoded;
   }
 }
 

@@ -1,6 +1,6 @@
 /** Encodes replies as length-prefixed gRPC messages. Stored JSON becomes binary in one step. */
 import { type DescMessage, toBinary } from "@bufbuild/protobuf";
-import { JsonText, messageOf, type Reply } from "../call/call.ts";
+import { EncodedMessage, JsonText, messageOf, type Reply } from "../call/call.ts";
 import { ListText } from "../resource/list-text.ts";
 import { compileBinaryEncoder } from "./binary-from-json.ts";
 import { frameList } from "./frame-list.ts";
@@ -12,6 +12,7 @@ type Encode = ReturnType<typeof compileBinaryEncoder>;
 const encoders = new Map<DescMessage, Encode>();
 
 export function frameReply(schema: DescMessage, reply: Reply): Buffer {
+  if (reply instanceof EncodedMessage) return frameMessage(reply.encoded);
   const encode = reply instanceof JsonText && !reply.isDecoded ? encoderOf(schema) : undefined;
   if (encode === undefined) return frameMessage(toBinary(schema, messageOf(reply)));
   const list = reply instanceof ListText ? frameList(schema, reply, encode) : undefined;

@@ -12,7 +12,7 @@ import type { Log } from "../../lib/log.ts";
 import { compileJsonEncoder } from "../../lib/proto-json.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
 import { isOpen } from "../call/authenticate.ts";
-import { type CallMetadata, JsonText, type Reply, StreamedText } from "../call/call.ts";
+import { type CallMetadata, EncodedMessage, JsonText, type Reply, StreamedText } from "../call/call.ts";
 import { requestIdOf } from "../call/call-metadata.ts";
 import type { Operation } from "../call/operation.ts";
 import type { Run } from "../call/run.ts";
@@ -42,7 +42,7 @@ const MAX_DEPTH = 100;
 
 interface CompiledRoute extends Route {
   readonly reader: RequestReader;
-  encode(reply: Reply): string;
+  encode(reply: Reply): CompleteBody;
 }
 
 /** Answers every request; the promise never rejects. */
@@ -129,11 +129,10 @@ async function answer(routed: RoutedRequest, { run, memory }: RestOptions): Prom
   try {
     const reply = await run(operation, () => readMessage(routed, allowance), metadata);
     if (reply instanceof StreamedText) return reply;
-    const text = encode(reply);
-    const bytes = reply instanceof JsonText && text !== "" ? reply.bytes : Buffer.byteLength(text);
+    const body = encode(reply);
     // A write has happened, so its reply is sent in any case.
-    if (operation.handler?.kind === "read") response.answer?.reserve(bytes);
-    return { text, bytes };
+    if (operation.handler?.kind === "read") response.answer?.reserve(body.bytes);
+    return body;
   } finally {
     allowance.release();
   }
@@ -157,7 +156,13 @@ function compileRoute(route: Route, { unknownParameters }: VendorProfile): Compi
   const encodeMessage = compileJsonEncoder(output) as (message: Message) => string;
   // v2 answers an empty message with an empty body, v1 with {}.
   const isSilent = output.typeName === EmptySchema.typeName && /\.v2$/.test(parent.file.proto.package);
-  const encode = (reply: Reply): string => (isSilent ? "" : reply instanceof JsonText ? reply.text : encodeMessage(reply));
+  const encode = (reply: Reply): CompleteBody => {
+    if (isSilent) return { text: "", bytes: 0 };
+    if (reply instanceof EncodedMessage) return { text: reply.encoded, bytes: reply.encoded.length };
+    if (reply instanceof JsonText) return { text: reply.text, bytes: reply.bytes };
+    const text = encodeMessage(reply);
+    return { text, bytes: Buffer.byteLength(text) };
+  };
   return { ...route, reader: compileRequestReader(route, { maxDepth: MAX_DEPTH, unknownParameters }), encode };
 }
 

@@ -2,6 +2,7 @@
 
 import { MAX_WHOLE_LIST_BYTES } from "../../../api/v1/collected-rows.ts";
 import type { ReadDb } from "../../../db/store.ts";
+import { createBreaks } from "../../../jobs/breaks.ts";
 import { resourceExhausted } from "../../../lib/errors.ts";
 import { readLocations, readRecords, type VulnerabilityRecord } from "../../findings/locations.ts";
 import { readReport } from "../../findings/report.ts";
@@ -32,10 +33,12 @@ export async function loadReport(
   // A report shows each package at least once, so it is refused before all of them are read.
   const locationsOf = await readLocations(db, findings, limitBytes(left));
   const charge = limitBytes(left);
+  const pause = createBreaks();
   let bytes = 0;
   for (const finding of findings) {
     const record = bytesOfRecord(records.get(finding.vulnerability), showsDetails);
     bytes = charge(Buffer.byteLength(JSON.stringify(finding.detail)) + record + locationsOf(finding).bytes);
+    await pause();
   }
   const time = [report.state.time, ...findings.map(({ openTime }) => openTime)].reduce((a, b) => (a > b ? a : b));
   return { digest, time, findings, records, locationsOf, bytes };

@@ -1,5 +1,5 @@
-/** Renders a report in the JSON of Grype, which scripts and dashboards read. Pure. */
-
+/** Renders a report in the JSON of Grype, which scripts and dashboards read. */
+import { createBreaks, mapWithBreaks } from "../../../jobs/breaks.ts";
 import { cvss2BaseScore, cvss3BaseScore } from "../../export/cvss-score.ts";
 import type { FixState } from "../../findings/finding.ts";
 import type { PackageLocations, VulnerabilityRecord } from "../../findings/locations.ts";
@@ -23,12 +23,13 @@ const SEVERITY_NAMES = ["Unknown", "Unknown", "Negligible", "Low", "Medium", "Hi
 
 const fixStates: Readonly<Record<FixState, string>> = { unknown: "unknown", fixed: "fixed", not_fixed: "not-fixed", wont_fix: "wont-fix" };
 
-export function rawReport(data: ReportData): string {
-  return JSON.stringify({
-    matches: data.findings.map((finding) => matchOf(finding, data)),
-    source: { type: "image", target: { manifestDigest: data.digest } },
-    descriptor: { name: "holt", version: "", timestamp: data.time },
-  });
+export async function rawReport(data: ReportData): Promise<string> {
+  const pause = createBreaks();
+  const matches = (await mapWithBreaks(data.findings, (finding) => JSON.stringify(matchOf(finding, data)), pause)).join(",");
+  await pause();
+  const source = { type: "image", target: { manifestDigest: data.digest } };
+  const descriptor = { name: "holt", version: "", timestamp: data.time };
+  return `{"matches":[${matches}],"source":${JSON.stringify(source)},"descriptor":${JSON.stringify(descriptor)}}`;
 }
 
 function matchOf(finding: ReportedFinding, { locationsOf, records }: ReportData) {

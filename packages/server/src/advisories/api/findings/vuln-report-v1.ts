@@ -8,8 +8,10 @@ import {
   VulnerabilityMatchSchema,
   VulnReportSchema,
 } from "@holt/api/gen/platform/tenant/v1/vuln_reports_pb.ts";
+import { encodeLongReply } from "../../../api/call/encode-long-reply.ts";
 import { implement, read } from "../../../api/call/implement.ts";
 import { isDigest } from "../../../blobs/digest.ts";
+import { createBreaks, mapWithBreaks } from "../../../jobs/breaks.ts";
 import { timestampFromText } from "../../../lib/clock.ts";
 import { notFound } from "../../../lib/errors.ts";
 import type { FixState as FoundState } from "../../findings/finding.ts";
@@ -18,19 +20,20 @@ import { loadReport } from "./load-report.ts";
 import { type ReportData, rawReport, versionOf } from "./report-json.ts";
 
 export const vulnReportServiceV1 = implement(Registry, {
-  getVulnReport: read(async ({ repoId, digest }, { db }) => {
+  getVulnReport: read(async ({ repoId, digest }, { db, metadata }) => {
     const data = isDigest(digest) ? await loadReport(db, { repoUid: repoId, digest, showsDetails: false }) : undefined;
     if (data === undefined) throw notFound("VulnReport", digest.slice(0, 200));
     const time = timestampFromText(data.time);
-    return create(VulnReportSchema, {
+    const report = create(VulnReportSchema, {
       id: digest,
       vulnerabilityDbLastBuildTime: time,
-      vulnerabilityMatches: data.findings.map((finding) => matchOf(finding, data)),
+      vulnerabilityMatches: await mapWithBreaks(data.findings, (finding) => matchOf(finding, data), createBreaks()),
       scanner: { name: "holt" },
       reportGeneration: time,
-      rawVulnReport: Buffer.from(rawReport(data)),
+      rawVulnReport: Buffer.from(await rawReport(data)),
       lastSeen: time,
     });
+    return encodeLongReply(VulnReportSchema, report, metadata);
   }),
 });
 

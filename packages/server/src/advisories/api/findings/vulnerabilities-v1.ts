@@ -17,8 +17,10 @@ import {
   VulnReportSchema,
 } from "@holt/api/gen/platform/registry/v1/vulnerabilities_pb.ts";
 import type { Call } from "../../../api/call/call.ts";
+import { encodeLongReply } from "../../../api/call/encode-long-reply.ts";
 import { implement, read } from "../../../api/call/implement.ts";
 import { MAX_WHOLE_LIST_BYTES } from "../../../api/v1/collected-rows.ts";
+import { createBreaks, mapWithBreaks } from "../../../jobs/breaks.ts";
 import { parseTime, timestampFromText } from "../../../lib/clock.ts";
 import { Code, HoltError, invalidArgument, notFound, resourceExhausted } from "../../../lib/errors.ts";
 import { countByDay, type DailyCount, MAX_COUNTED_IDS } from "../../findings/daily-counts.ts";
@@ -41,14 +43,19 @@ export function vulnerabilitiesServiceV1({ registryHost }: { readonly registryHo
   return implement(
     Vulnerabilities,
     {
-      listVulnReports: read(async (request, call) => create(VulnReportListSchema, { items: await listReports(request, call) })),
+      listVulnReports: read(async (request, call) => {
+        const list = create(VulnReportListSchema, { items: await listReports(request, call) });
+        return encodeLongReply(VulnReportListSchema, list, call.metadata);
+      }),
       getRawVulnReport: read(async ({ digest, createdAt }, call) => {
         const data = await loadFirst(digest, call);
         // Earlier reports are not kept.
         const isEarlier = createdAt !== undefined && data !== undefined && parseTime("created_at", createdAt, Math.floor) < data.time;
         if (data === undefined || isEarlier) throw notFound("VulnReport", digest.slice(0, 200));
         const scanner = { version: "holt", dbBuildTime: timestampFromText(data.time) };
-        return create(RawVulnReportSchema, { digest, scanner, createdAt: timestampFromText(data.time), rawReport: rawReport(data) });
+        const createdTime = timestampFromText(data.time);
+        const report = create(RawVulnReportSchema, { digest, scanner, createdAt: createdTime, rawReport: await rawReport(data) });
+        return encodeLongReply(RawVulnReportSchema, report, call.metadata);
       }),
       listVulnCountReports: read((request, call) => listCounts(request, { call, registryHost, isCumulative: false })),
       listCumulativeVulnCountReports: read((request, call) => listCounts(request, { call, registryHost, isCumulative: true })),
@@ -73,7 +80,7 @@ async function listReports({ repoId, digest, tag, createdSince }: VulnReportFilt
       throw resourceExhausted(
         "these images have too many vulnerabilities; request one digest, or list them by holt.v1 VulnerabilitiesService",
       );
-    reports.push(reportOf(data));
+    reports.push(await reportOf(data));
   }
   return reports;
 }
@@ -87,9 +94,9 @@ async function loadFirst(digest: string, call: Call): Promise<ReportData | undef
   return undefined;
 }
 
-function reportOf(data: ReportData): VulnReport {
+async function reportOf(data: ReportData): Promise<VulnReport> {
   const time = timestampFromText(data.time);
-  const vulnerabilities = data.findings.map((finding) => vulnerabilityOf(finding, data));
+  const vulnerabilities = await mapWithBreaks(data.findings, (finding) => vulnerabilityOf(finding, data), createBreaks());
   return create(VulnReportSchema, {
     digest: data.digest,
     scanner: { version: "holt", dbBuildTime: time },
