@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { it, test } from "node:test";
+import { describeOnStores } from "../../../test/harness/describe-stores.ts";
 import { createFixture } from "../../../test/harness/exchange-fixture.ts";
 import { createDatabase } from "../../../test/harness/postgres.ts";
 import { openDatabase } from "../../cli/open-installation.ts";
+import { createReadHandle } from "../../db/handle.ts";
 import type { Store } from "../../db/store.ts";
 import { createLog } from "../../lib/log.ts";
 import { createSigningKeys } from "./signing-keys.ts";
@@ -102,3 +104,43 @@ test("servers that start at the same time on a new database agree on one signing
   assert.equal((await servers[0]?.jwks())?.keys.length, 1 + rotated.length);
   for (const store of stores) await store[Symbol.asyncDispose]();
 });
+
+describeOnStores("a signing key of another server", (open) => {
+  it("is found by its key ID while a refresh runs that began before the key was created", async () => {
+    await using store = await open();
+    const options = { clock: { now: () => new Date() }, log: createLog("silent") };
+    const other = await createSigningKeys({ ...options, store });
+    const { whileHeld, slow } = slowReader(store);
+    const keys = await createSigningKeys({ ...options, store: slow });
+    const created = await whileHeld(
+      () => keys.refresh(),
+      () => other.rotate(),
+    );
+    const found = keys.byKid(created.value.kid);
+    created.release();
+    assert.equal((await found)?.kid, created.value.kid);
+  });
+});
+
+/** A store whose reader holds back the rows that it reads during `whileHeld`, as they were then. */
+function slowReader(store: Store) {
+  let gate: Promise<unknown> | undefined;
+  let onRead: (() => void) | undefined;
+  const reader = createReadHandle(store.dialect, async (query) => {
+    const held = gate;
+    const result = await store.reader.getExecutor().executeQuery(query);
+    onRead?.();
+    await held;
+    return result;
+  });
+  async function whileHeld<T>(read: () => Promise<unknown>, change: () => Promise<T>) {
+    const { promise, resolve: release } = Promise.withResolvers<void>();
+    const hasRead = new Promise<void>((resolve) => (onRead = resolve));
+    gate = promise;
+    void read();
+    gate = undefined;
+    await hasRead;
+    return { value: await change(), release };
+  }
+  return { whileHeld, slow: { reader, transaction: store.transaction.bind(store) } as unknown as Store };
+}

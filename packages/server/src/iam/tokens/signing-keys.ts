@@ -75,11 +75,15 @@ export async function createSigningKeys({ store, clock, log }: SigningKeysOption
     set = fresh;
   };
   const refresh = (): Promise<void> => (pending ??= reload().finally(() => (pending = undefined)));
+  /** Does not join a running refresh, which may have read the table before the change that the caller needs. */
+  const refreshAnew = async (): Promise<void> => {
+    await pending?.catch(() => {});
+    await refresh();
+  };
   const replace = async (ageMs: number): Promise<void> => {
     const row = await generateRow(clock.now());
     const isNew = await store.transaction((db) => replaceKeys(db, row, { now: clock.now(), ageMs }));
-    // Not `refresh`: a running refresh may have read the table before this commit.
-    await reload();
+    await refreshAnew();
     if (isNew) log.info({ kid: row.kid }, "created a new signing key");
   };
   const isStale = (): boolean => clock.now().getTime() - set.readAt >= MAX_AGE_MS;
@@ -101,7 +105,7 @@ export async function createSigningKeys({ store, clock, log }: SigningKeysOption
       const known = (await fresh()).keys.get(kid);
       if (known !== undefined) return isPublished(known.retireTime, clock.now()) ? known : undefined;
       // Another server may have just created it.
-      await refresh();
+      await refreshAnew();
       return set.keys.get(kid);
     },
     async jwks() {
