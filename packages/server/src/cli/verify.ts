@@ -1,9 +1,11 @@
 /** `holtd verify`: compares the database with the blobs, the audit log with its chains, and the counts with the rows. */
+import { checkAdvisoryCounts } from "../advisories/storage/check-counts.ts";
 import { checkBlobs } from "../blobs/check-blobs.ts";
 import type { Config } from "../config.ts";
 import { findCountErrors, repairCounts } from "../db/count-check.ts";
 import { sqlitePath } from "../db/open.ts";
 import { problemsOfSqlite } from "../db/sqlite-copy.ts";
+import type { Store } from "../db/store.ts";
 import { blobReferences, countedRows } from "../domains.ts";
 import { checkNameCounts } from "../libraries/check-name-counts.ts";
 import { checkManifests } from "../registry/content/check-manifests.ts";
@@ -61,18 +63,32 @@ export async function verifyInstallation(
   const blobs = await checkAllBlobs(installation, { readsAll, report, say });
   const { manifests } = await checkManifests(store.reader, say);
   const audit = await verifyAudit(installation, (line, isProblem) => (isProblem ? say(`the audit log: ${line}`) : undefined));
+  const repaired = await checkCounts(store, { repairs, say });
+  return { checked: `${blobs} blobs, ${manifests} manifests, ${audit.chains} audit chains and the counts`, problems, repaired };
+}
+
+/** Counts of tables of their own, by what they are counts of. */
+const OTHER_COUNTS = { "names of libraries": checkNameCounts, "kinds and people of advisories": checkAdvisoryCounts } as const;
+
+interface CountRun {
+  readonly repairs: boolean;
+  say(problem: string): void;
+}
+
+/** @returns the number of repaired counts */
+async function checkCounts(store: Store, { repairs, say }: CountRun): Promise<number> {
   const errors = await store.snapshot((db) => findCountErrors(db, countedRows));
   for (const { kind, group, missing } of repairs ? [] : errors)
     say(`the count of ${kind} below ${group} is wrong by ${-missing.below} (direct: ${-missing.direct}); --repair corrects it`);
   if (repairs && errors.length > 0) await store.transaction((db) => repairCounts(db, errors));
-  const names = await store.snapshot(checkNameCounts);
-  if (names.wrong > 0 && repairs) await store.transaction((db) => names.repair(db));
-  else if (names.wrong > 0) say(`${names.wrong} counts of names of libraries are wrong; --repair corrects them`);
-  return {
-    checked: `${blobs} blobs, ${manifests} manifests, ${audit.chains} audit chains and the counts`,
-    problems,
-    repaired: repairs ? errors.length + names.wrong : 0,
-  };
+  let repaired = repairs ? errors.length : 0;
+  for (const [subject, check] of Object.entries(OTHER_COUNTS)) {
+    const { wrong, repair } = await store.snapshot(check);
+    if (wrong > 0 && repairs) await store.transaction(repair);
+    else if (wrong > 0) say(`${wrong} counts of ${subject} are wrong; --repair corrects them`);
+    if (repairs) repaired += wrong;
+  }
+  return repaired;
 }
 
 interface BlobRun {

@@ -24,6 +24,13 @@ export interface CountError {
   readonly missing: ResourceCount;
 }
 
+/** The result of comparing counts of another table than `resource_count` with the rows. */
+export interface CountCheck {
+  /** Number of wrong counts. */
+  readonly wrong: number;
+  repair(db: WriteDb): Promise<void>;
+}
+
 const ROWS_PER_PAGE = 5000;
 const NONE: ResourceCount = { below: 0, direct: 0 };
 

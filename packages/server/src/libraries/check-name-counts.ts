@@ -3,6 +3,7 @@
  * deletes libraries during a rolling upgrade does not maintain them.
  */
 import { sql } from "kysely";
+import type { CountCheck } from "../db/count-check.ts";
 import type { ReadDb, WriteDb } from "../db/store.ts";
 import { NAME_COUNTS } from "./migrations/058-library-name-counts.ts";
 
@@ -16,16 +17,10 @@ interface NameCountError {
   readonly direct: number;
 }
 
-export interface NameCountCheck {
-  /** Number of wrong counts. */
-  readonly wrong: number;
-  repair(db: WriteDb): Promise<void>;
-}
-
 const ROWS_PER_STATEMENT = 500;
 
 /** @param db a snapshot: artifacts and counts must be of the same moment */
-export async function checkNameCounts(db: ReadDb): Promise<NameCountCheck> {
+export async function checkNameCounts(db: ReadDb): Promise<CountCheck> {
   const { rows: errors } = await sql<NameCountError>`select d.group_uid, d.gram, d.ecosystem, d.remediated,
       cast(sum(d.below) as bigint) as below, cast(sum(d.direct) as bigint) as direct
     from (select * from (${sql.raw(NAME_COUNTS)}) as actual

@@ -5,6 +5,9 @@ import { readdir, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
+import { openDatabase } from "../../src/cli/open-installation.ts";
+import { createLog } from "../../src/lib/log.ts";
+import { WOLFI } from "../harness/advisories/import-samples.ts";
 import { printedToken, runHoltd, type Settings, startHoltd, temporaryFolder } from "../harness/holtd.ts";
 import { createDatabase } from "../harness/postgres.ts";
 import { basic, createRegistryClient, digestOf, INDEX, LAYER, MANIFEST } from "../harness/registry/registry-client.ts";
@@ -201,5 +204,29 @@ test("a public repository that is deleted leaves no wrong counts on either store
     }
     const { code, stdout } = await runHoltd(["verify"], settings);
     assert.equal(code, 0, stdout);
+  }
+});
+
+test("verify finds and repairs wrong counts of the kinds and people of advisories on either store", async () => {
+  for (const url of ["", await createDatabase()]) {
+    await using folder = await temporaryFolder();
+    const settings = { HOLT_DATA_DIR: join(folder.path, "data"), HOLT_DATABASE_URL: url };
+    await createImage(settings);
+    const file = join(folder.path, "advisory.yaml");
+    await writeFile(file, WOLFI);
+    assert.equal((await runHoltd(["import", "advisories", file], settings)).code, 0);
+    assert.match((await runHoltd(["verify"], settings)).stdout, /: no problems\.\n$/);
+    {
+      await using store = await openDatabase({ url, dataDir: settings.HOLT_DATA_DIR, log: createLog("silent") });
+      await store.transaction(async (db) => {
+        await db.updateTable("advisory_count").set({ below: 7 }).where("group_uid", "=", "/").execute();
+        await db.deleteFrom("advisory_people_count").where("facet", "=", "authors").where("group_uid", "=", "/").execute();
+      });
+    }
+    const wrong = await runHoltd(["verify"], settings);
+    assert.equal(wrong.code, 3);
+    assert.match(wrong.stdout, /^\d+ counts of kinds and people of advisories are wrong; --repair corrects them$/m);
+    assert.match((await runHoltd(["verify", "--repair"], settings)).stdout, /: no problems\. \d+ counts were repaired\.\n$/);
+    assert.match((await runHoltd(["verify"], settings)).stdout, /: no problems\.\n$/);
   }
 });

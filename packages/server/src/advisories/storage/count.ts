@@ -29,7 +29,7 @@ const TOTAL: CountKind = "advisory";
 const ROOT = "/";
 const ROWS_PER_STATEMENT = 64;
 
-type CountedRow = Pick<AdvisoryTable, "uid" | "delete_time" | (typeof COUNTED_COLUMNS)[number] | (typeof PEOPLE_COLUMNS)[number]>;
+export type CountedRow = Pick<AdvisoryTable, "uid" | "delete_time" | (typeof COUNTED_COLUMNS)[number] | (typeof PEOPLE_COLUMNS)[number]>;
 
 /** One advisory before and after a change. A deleted advisory counts as absent. */
 export interface CountChange {
@@ -51,23 +51,18 @@ export async function appendToAdvisoryCounts(db: WriteDb, changes: readonly Coun
       delta,
     );
   }
-  await appendToTable(db, deltas, {
-    table: "advisory_count",
-    keyColumns: COUNTED_COLUMNS,
-    keysOf: (row) => [COUNTED_COLUMNS.map((column) => row[column])],
-  });
-  await appendToTable(db, deltas, {
-    table: "advisory_people_count",
-    keyColumns: ["facet", "people"],
-    keysOf: (row) => PEOPLE_COLUMNS.map((facet) => [facet, row[facet]]),
-  });
+  for (const count of COUNTS) {
+    const sums: CountSums = new Map();
+    addToSums(sums, deltas, count);
+    await appendSums(db, sums, count);
+  }
   await appendToChanges(
     db,
     changes.flatMap(({ before, after }) => after?.uid ?? before?.uid ?? []),
   );
 }
 
-interface CountDelta {
+export interface CountDelta {
   readonly row: CountedRow;
   readonly delta: number;
 }
@@ -76,29 +71,54 @@ function countDeltas(row: CountedRow | undefined, delta: number): CountDelta[] {
   return row === undefined || row.delete_time !== null ? [] : [{ row, delta }];
 }
 
-interface CountTable {
+export interface Count {
   readonly table: "advisory_count" | "advisory_people_count";
   readonly keyColumns: readonly string[];
   /** The keys of an advisory's count rows, without the group. Each key is counted in every group above the advisory. */
   keysOf(row: CountedRow): readonly (readonly (string | number)[])[];
 }
 
-async function appendToTable(db: WriteDb, deltas: readonly CountDelta[], { table, keyColumns, keysOf }: CountTable): Promise<void> {
-  const sums = new Map<string, { key: readonly (string | number)[]; below: number; direct: number }>();
-  for (const { parent, values, delta } of sumsPerParent(deltas, keysOf)) {
-    for (const group of [...ancestry(parent), ROOT]) {
-      const key = [group, ...values];
-      const name = JSON.stringify(key);
-      const sum = sums.get(name) ?? { key, below: 0, direct: 0 };
-      sums.set(name, { key, below: sum.below + delta, direct: sum.direct + (group === parent ? delta : 0) });
-    }
-  }
+/** The counts of advisories besides their total. */
+export const COUNTS: readonly Count[] = [
+  {
+    table: "advisory_count",
+    keyColumns: COUNTED_COLUMNS,
+    keysOf: (row) => [COUNTED_COLUMNS.map((column) => row[column])],
+  },
+  {
+    table: "advisory_people_count",
+    keyColumns: ["facet", "people"],
+    keysOf: (row) => PEOPLE_COLUMNS.map((facet) => [facet, row[facet]]),
+  },
+];
+
+/** Numbers to add to the rows of a count, by the JSON text of the row's group and key. */
+export type CountSums = Map<string, ResourceCount>;
+
+export function addToSums(sums: CountSums, deltas: readonly CountDelta[], { keysOf }: Pick<Count, "keysOf">): void {
+  for (const { parent, values, delta } of sumsPerParent(deltas, keysOf))
+    for (const group of [...ancestry(parent), ROOT])
+      addToSum(sums, [group, ...values], { below: delta, direct: group === parent ? delta : 0 });
+}
+
+/** @param key the group and the key of the count */
+export function addToSum(sums: CountSums, key: readonly (string | number)[], { below, direct }: ResourceCount): void {
+  const name = JSON.stringify(key);
+  const sum = sums.get(name) ?? { below: 0, direct: 0 };
+  sums.set(name, { below: sum.below + below, direct: sum.direct + direct });
+}
+
+export function isChange([, { below, direct }]: readonly [string, ResourceCount]): boolean {
+  return below !== 0 || direct !== 0;
+}
+
+export async function appendSums(db: WriteDb, sums: CountSums, { table, keyColumns }: Count): Promise<void> {
   // All transactions lock these rows in the same order, which prevents deadlocks.
-  const changes = [...sums].filter(([, { below, direct }]) => below !== 0 || direct !== 0).sort(([a], [b]) => (a < b ? -1 : 1));
+  const changes = [...sums].filter(isChange).sort(([a], [b]) => (a < b ? -1 : 1));
   const unique = sql.join(["group_uid", ...keyColumns, "slot"].map((column) => sql.ref(column)));
   for (let start = 0; start < changes.length; start += ROWS_PER_STATEMENT) {
-    const rows = changes.slice(start, start + ROWS_PER_STATEMENT).map(([, { key, below, direct }]) => {
-      return sql`(${sql.join(key)}, ${db.dialect.countSlot}, ${below}, ${direct})`;
+    const rows = changes.slice(start, start + ROWS_PER_STATEMENT).map(([key, { below, direct }]) => {
+      return sql`(${sql.join(JSON.parse(key) as unknown[])}, ${db.dialect.countSlot}, ${below}, ${direct})`;
     });
     const counts = sql.table(table);
     await sql`insert into ${counts} (${unique}, below, direct) values ${sql.join(rows)} on conflict (${unique}) do update
@@ -114,7 +134,7 @@ interface ParentSum {
 }
 
 /** Many advisories of an import have the same parent and keys. */
-function sumsPerParent(deltas: readonly CountDelta[], keysOf: CountTable["keysOf"]): Iterable<ParentSum> {
+function sumsPerParent(deltas: readonly CountDelta[], keysOf: Count["keysOf"]): Iterable<ParentSum> {
   const sums = new Map<string, ParentSum>();
   for (const { row, delta } of deltas) {
     const parent = parentOf(row.uid);
