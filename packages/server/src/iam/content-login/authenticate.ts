@@ -57,7 +57,7 @@ const ANY_AUDIENCE: AudienceList = { has: () => true };
 
 export function createRegistryAuthenticator(options: RegistryAuthenticatorOptions): RegistryAuthenticator {
   const { clock, accessTokens, grants, audiences, pullTokens, lastUses, anonymous } = options;
-  const exchangeCached = createCachedExchange(options);
+  const exchanges = createCachedExchange(options);
 
   async function readPublicAccess(): Promise<Access> {
     return anonymous === undefined ? NO_ACCESS : (await grants.load(ANONYMOUS_UID)).access;
@@ -88,6 +88,13 @@ export function createRegistryAuthenticator(options: RegistryAuthenticatorOption
     return caller;
   }
 
+  async function loginWithProof(identityUid: string, proof: string): Promise<ContentCaller> {
+    const known = exchanges.recall(identityUid, proof);
+    // If the session of a kept login has ended, its proof may begin another one.
+    const caller = known && (await callerFromPrincipal(known).catch(ignoreUnauthenticated));
+    return caller ?? callerFromPrincipal(await exchanges.exchange(identityUid, proof).catch(throwUnauthenticated));
+  }
+
   async function login(user: string, password: string, remoteAddress: string | undefined): Promise<ContentCaller> {
     if (looksLikePassword(password)) return loginWithPullToken(user, password, remoteAddress);
     if (user === TOKEN_USER) return callerFromPrincipal(await accessTokens.verify(password, audiences).catch(throwWrongPassword));
@@ -95,7 +102,7 @@ export function createRegistryAuthenticator(options: RegistryAuthenticatorOption
       throw unauthenticated(
         `the user must be ${TOKEN_USER}, with an access token as its password, that of a pull token, or the uid of an identity`,
       );
-    return callerFromPrincipal(await exchangeCached(user, password).catch(throwUnauthenticated));
+    return loginWithProof(user, password);
   }
 
   return {
@@ -122,9 +129,17 @@ export function createRegistryAuthenticator(options: RegistryAuthenticatorOption
   };
 }
 
+function ignoreUnauthenticated(error: unknown): undefined {
+  if (!isUnauthenticated(error)) throw error;
+}
+
+function isUnauthenticated(error: unknown): error is HoltError {
+  return error instanceof HoltError && error.code === Code.UNAUTHENTICATED;
+}
+
 /** Clients show this message to people who entered a password and do not know about tokens. */
 function throwWrongPassword(error: unknown): never {
-  if (!(error instanceof HoltError) || error.code !== Code.UNAUTHENTICATED) throw error;
+  if (!isUnauthenticated(error)) throw error;
   const reason = error.message.replace(/^Unauthenticated: (?:the token is not acceptable: )?/, "");
   throw unauthenticated(
     `the password of the user ${TOKEN_USER} must be a valid access token of this server, as /sts/exchange returns it; reason: ${reason}`,

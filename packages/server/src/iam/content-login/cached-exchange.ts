@@ -16,8 +16,12 @@ export interface CachedExchangeOptions {
   readonly meter: Meter;
 }
 
-/** @param proof a token that may assume the identity */
-export type CachedExchange = (identityUid: string, proof: string) => Promise<Principal>;
+/** Its `proof` is a token that may assume the identity. */
+export interface CachedExchange {
+  /** The result of an exchange within the last minute. The session that it began may have ended. */
+  recall(identityUid: string, proof: string): Principal | undefined;
+  exchange(identityUid: string, proof: string): Promise<Principal>;
+}
 
 const MAX_CACHED_LOGINS = 10_000;
 const CACHE_MS = 60_000;
@@ -25,15 +29,22 @@ const CACHE_MS = 60_000;
 export function createCachedExchange({ store, clock, accessTokens, exchange, meter }: CachedExchangeOptions): CachedExchange {
   const cache = new Lru<string, { principal: Principal; until: number }>(MAX_CACHED_LOGINS);
   meterCache(meter, "content-logins", cache);
-  return async (identity, proof) => {
-    const now = clock.now();
-    const key = createHash("sha256").update(`${identity}\n${proof}`).digest("base64");
-    const known = cache.get(key);
-    if (known !== undefined && known.until > now.getTime()) return known.principal;
-    const prepared = await exchange.prepareExchange({ bearer: proof, identity, aud: [], scopes: [], cap: [] }, now, store.reader);
-    const { token } = await store.transaction((db) => exchange.recordExchange(db, prepared));
-    const principal = await accessTokens.verify(token.token);
-    cache.set(key, { principal, until: Math.min(now.getTime() + CACHE_MS, principal.expiry * 1000) });
-    return principal;
+  return {
+    recall(identity, proof) {
+      const known = cache.get(keyOf(identity, proof));
+      return known !== undefined && known.until > clock.now().getTime() ? known.principal : undefined;
+    },
+    async exchange(identity, proof) {
+      const now = clock.now();
+      const prepared = await exchange.prepareExchange({ bearer: proof, identity, aud: [], scopes: [], cap: [] }, now, store.reader);
+      const { token } = await store.transaction((db) => exchange.recordExchange(db, prepared));
+      const principal = await accessTokens.verify(token.token);
+      cache.set(keyOf(identity, proof), { principal, until: Math.min(now.getTime() + CACHE_MS, principal.expiry * 1000) });
+      return principal;
+    },
   };
+}
+
+function keyOf(identity: string, proof: string): string {
+  return createHash("sha256").update(`${identity}\n${proof}`).digest("base64");
 }
