@@ -54,4 +54,16 @@ describeWithWorld("saved filters", (world) => {
     await world.must(saveFilter, { uid, list, savedFilter: { name: "open", query: "" } });
     await world.must(GroupsService.method.deleteGroup, { uid });
   });
+
+  it("no filter is left of an organization that is deleted while filters are saved", async () => {
+    for (let round = 0; round < 10; round++) {
+      const { uid } = await world.must(GroupsService.method.createGroup, { group: { name: `short-lived-${round}` } });
+      const saveUntilGone = async (name: string): Promise<void> => {
+        while ((await world.rest.call(saveFilter, { uid, list, savedFilter: { name, query: "" } }, world.owner.token)).ok);
+      };
+      await Promise.all([...["one", "two", "three"].map(saveUntilGone), world.must(GroupsService.method.deleteGroup, { uid })]);
+      const left = world.store.reader.selectFrom("saved_filter").select("name").where("org_uid", "=", uid);
+      assert.deepEqual(await left.execute(), []);
+    }
+  });
 });

@@ -5,6 +5,7 @@ import { ListSavedFiltersResponseSchema, type SavedFilter, SavedFiltersService }
 import type { Call, WriteCall } from "../../api/call/call.ts";
 import { implement, read, write } from "../../api/call/implement.ts";
 import { assertNone } from "../../api/resource/names.ts";
+import { assertGroupExists } from "../../api/resource/write.ts";
 import { isCleanText } from "../../lib/clean-text.ts";
 import { notFound, resourceExhausted, unauthenticated } from "../../lib/errors.ts";
 import { isInRoot } from "../../lib/uid.ts";
@@ -47,6 +48,8 @@ export const savedFiltersService = implement(
         ...textViolations("saved_filter.query", query, { min: 0, max: MAX_QUERY }),
       ];
       assertNone(violations);
+      // Locks the organization against deletion, which would leave the filter behind.
+      await assertGroupExists(key.org_uid, call.db);
       await assertRoom(key, name, call);
       await call.db
         .insertInto("saved_filter")
