@@ -134,6 +134,18 @@ describeWithWorld("repos in version 1", (world) => {
     assert.equal(new Set(outcomes.map((outcome) => answerOf(outcome).id)).size, 1);
   });
 
+  it("creating a repo never fails because version 2 creates it at the same moment", async () => {
+    for (let round = 0; round < 15; round++) {
+      const name = `moment-${round}`;
+      const [first, second] = await Promise.all([
+        world.raw("POST", `/registry/v1/repos/${group}`, { name }),
+        world.raw("POST", `/registry/v2/repos/${group}`, { name }),
+      ]);
+      assert.equal(first.status, 200, first.text);
+      assert.ok(second.status === 200 || second.status === 409, second.text);
+    }
+  });
+
   it("an update replaces the repo but leaves an absent sync configuration and overlay alone", async () => {
     const source = await make({ name: "source", bundles: ["ai"] });
     const { id } = await make({ name: "nginx", sync_config: { source: source.id ?? "" }, customOverlay: FULL.customOverlay });

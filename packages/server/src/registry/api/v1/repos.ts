@@ -111,9 +111,12 @@ async function countBySource({ id }: GetRepoCountBySourceRequest, { db }: Call):
   return create(RepoCountSchema, { count: BigInt(n) });
 }
 
-/** The repo of that name. Creations of version 1 wait for each other, so that none finds the name taken. */
+/**
+ * The repo of that name. Waits for other creations in the group, so that none finds the name taken. Those of version 2 lock the group
+ * against deletion, so the lock has to exclude those, too.
+ */
 async function lockExisting({ parentId, repo }: CreateRepoRequest, { db }: WriteCall): Promise<string | undefined> {
-  await db.dialect.forUpdate(db.selectFrom("group").select("uid").where("uid", "=", parentId)).execute();
+  await db.dialect.forDelete(db.selectFrom("group").select("uid").where("uid", "=", parentId)).execute();
   const name = repo?.name ?? "";
   const row = await db.selectFrom("repo").select("uid").where("parent", "=", parentId).where("name", "=", name).executeTakeFirst();
   return row?.uid;
