@@ -62,7 +62,10 @@ const RETRY_MS = 25;
 /** Age at which a lock without a readable owner, or one for a removal, is ignored. A crash may leave such a lock. */
 const OLD_MS = 10_000;
 
-/** Runs `work` while no other process of this user holds the lock. */
+/** No command holds a lock this long. Another process may have got the process ID of a killed one. */
+const MAX_HELD_MS = 300_000;
+
+/** Runs `work` while no other process of this user holds the lock. @throws Failure if one holds it for too long */
 export async function withLock<T>(name: string, work: () => Promise<T>): Promise<T> {
   const path = join(createFolder(), `.${name}.lock`);
   while (!takeLock(path)) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
@@ -76,6 +79,10 @@ export async function withLock<T>(name: string, work: () => Promise<T>): Promise
 function takeLock(path: string): boolean {
   if (createLock(path)) return true;
   if (isAbandoned(path)) removeAbandoned(path);
+  else if (isOlderThan(path, MAX_HELD_MS))
+    throw new Failure(`${path} has been locked for more than ${MAX_HELD_MS / 60_000} minutes`, {
+      advice: "end the other command; if none runs, delete the file",
+    });
   return false;
 }
 
@@ -94,7 +101,7 @@ function createLock(path: string): boolean {
 function removeAbandoned(path: string): void {
   const removal = `${path}.removal`;
   if (!createLock(removal)) {
-    if (isOld(removal)) rmSync(removal, { force: true });
+    if (isOlderThan(removal, OLD_MS)) rmSync(removal, { force: true });
     return;
   }
   try {
@@ -108,7 +115,7 @@ function removeAbandoned(path: string): void {
 function isAbandoned(path: string): boolean {
   try {
     const owner = Number(readFileSync(path, "utf8"));
-    if (!Number.isInteger(owner) || owner <= 0) return isOld(path);
+    if (!Number.isInteger(owner) || owner <= 0) return isOlderThan(path, OLD_MS);
     process.kill(owner, 0);
     return false;
   } catch (error) {
@@ -117,7 +124,7 @@ function isAbandoned(path: string): boolean {
   }
 }
 
-function isOld(path: string): boolean {
+function isOlderThan(path: string, ms: number): boolean {
   const found = statSync(path, { throwIfNoEntry: false });
-  return found !== undefined && Date.now() - found.mtimeMs > OLD_MS;
+  return found !== undefined && Date.now() - found.mtimeMs > ms;
 }
