@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type ServerOptions, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { acceptAbsoluteForm } from "./absolute-form.ts";
 import { Answer } from "./answer.ts";
 import { limitTime } from "./body-time.ts";
 import type { ConnectionServer, ServerParts } from "./connection-server.ts";
@@ -50,6 +51,7 @@ export function createHttp1Server({ onRequest, limits, answers, peers, log }: Se
   function serve(request: IncomingMessage, response: ServerResponse): void {
     if (request.rawHeaders.length > 2 * limits.headerFields) return void refuseRequest(response, 431);
     if (!hasOneHost(request)) return void refuseRequest(response, 400);
+    acceptAbsoluteForm(request);
     if (hasBody(request)) limitTime(request, limits.requestMs, () => request.complete || refuseLate(request.socket));
     onRequest(request, response);
   }
