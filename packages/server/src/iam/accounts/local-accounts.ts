@@ -8,7 +8,7 @@ import { checkOwner, checkPasskey, checkPassword, type PasswordAttempt } from ".
 import { type NewCredential, setCredential } from "./credentials.ts";
 import type { LocalAccountParts } from "./local-account-parts.ts";
 import type { PasswordHashes } from "./password-hash.ts";
-import { needsCode, type Recovery, type RecoveryAttempt, recover, startRecovery } from "./recovery.ts";
+import { needsCode, type RecoveredAccount, type Recovery, type RecoveryAttempt, recover, startRecovery } from "./recovery.ts";
 import { replaceRecoveryCodes } from "./recovery-codes.ts";
 import type { Webauthn } from "./webauthn.ts";
 
@@ -38,10 +38,10 @@ export interface LocalAccounts {
   needsCode(recovery: Recovery, account: LocalAccountTable): boolean;
   /**
    * Replaces all passkeys and the password, and ends all sessions.
-   * @returns new recovery codes; undefined if the link was used meanwhile, or for a wrong code
+   * @returns undefined if the link was used meanwhile, or for a wrong code
    * @throws RESOURCE_EXHAUSTED
    */
-  recover(attempt: RecoveryAttempt): Promise<readonly string[] | undefined>;
+  recover(attempt: RecoveryAttempt): Promise<RecoveredAccount | undefined>;
 }
 
 /** @throws FAILED_PRECONDITION if the operator has turned local accounts off */

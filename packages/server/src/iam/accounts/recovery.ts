@@ -4,7 +4,7 @@ import { networkOf } from "../../http/remote-network.ts";
 import { failedPrecondition } from "../../lib/errors.ts";
 import type { LocalAccountTable } from "../tables.ts";
 import { appendAccountEvent, appendCodeUse } from "./account-events.ts";
-import { findAccount, lockAccount } from "./account-record.ts";
+import { accountVersion, findAccount, lockAccount } from "./account-record.ts";
 import { endSessions, type NewCredential, removeCredentials, setCredential, spendSecondFactor } from "./credentials.ts";
 import type { LocalAccountParts } from "./local-account-parts.ts";
 import { replaceRecoveryCodes, spendRecoveryCode } from "./recovery-codes.ts";
@@ -22,6 +22,13 @@ export interface Recovery {
   readonly version: string;
   /** RFC 3339. */
   readonly expireTime: string;
+}
+
+export interface RecoveredAccount {
+  /** The new recovery codes. */
+  readonly codes: readonly string[];
+  /** `update_time` of the account after the recovery. */
+  readonly version: string;
 }
 
 export interface RecoveryAttempt {
@@ -90,21 +97,21 @@ export function needsCode({ by, resetsSecondFactor }: Recovery, { totp_secret }:
 
 /**
  * Replaces all passkeys and the password, and ends all sessions.
- * @returns new recovery codes; undefined if the link was used meanwhile, or for a wrong code
+ * @returns undefined if the link was used meanwhile, or for a wrong code
  * @throws FAILED_PRECONDITION, RESOURCE_EXHAUSTED
  */
-export async function recover(attempt: RecoveryAttempt, parts: LocalAccountParts): Promise<readonly string[] | undefined> {
+export async function recover(attempt: RecoveryAttempt, parts: LocalAccountParts): Promise<RecoveredAccount | undefined> {
   const takeBack = parts.guesses.take(attempt.recovery.identityUid, attempt.remoteAddress);
-  const codes = await parts.store.transaction((db) => recordRecovery(db, attempt, parts));
-  if (codes !== undefined) takeBack();
-  return codes;
+  const recovered = await parts.store.transaction((db) => recordRecovery(db, attempt, parts));
+  if (recovered !== undefined) takeBack();
+  return recovered;
 }
 
 async function recordRecovery(
   db: WriteDb,
   { recovery, credential, code }: RecoveryAttempt,
   parts: LocalAccountParts,
-): Promise<readonly string[] | undefined> {
+): Promise<RecoveredAccount | undefined> {
   const { clock, secrets } = parts;
   const now = clock.now();
   const { identityUid, by, tokenHash, resetsSecondFactor } = recovery;
@@ -119,7 +126,8 @@ async function recordRecovery(
   await endSessions(db, identityUid, now);
   const body = { by, reset_second_factor: resetsSecondFactor, credential: credential.kind };
   await appendAccountEvent(db, { name: "recovered", identityUid, body, notice: noticeOf(recovery), now }, parts);
-  return replaceRecoveryCodes(db, identityUid, secrets);
+  const codes = await replaceRecoveryCodes(db, identityUid, secrets);
+  return { codes, version: await accountVersion(db, identityUid) };
 }
 
 function assertLasts({ version, expireTime }: Recovery, account: LocalAccountTable, now: Date): void {

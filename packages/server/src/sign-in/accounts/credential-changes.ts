@@ -1,7 +1,7 @@
 /** Changes the ways to sign in to the account whose page is open. */
 import type { WriteDb } from "../../db/store.ts";
 import { NOTICES } from "../../iam/accounts/account-notices.ts";
-import { accountVersion, updateAccount } from "../../iam/accounts/account-record.ts";
+import { updateAccount } from "../../iam/accounts/account-record.ts";
 import { isRefused, passkeysOf } from "../../iam/accounts/passkeys.ts";
 import { replaceRecoveryCodes } from "../../iam/accounts/recovery-codes.ts";
 import type { BeginningBrowser } from "../browser.ts";
@@ -56,7 +56,8 @@ export async function removePassword({ account }: ManageStep, parts: AccountPart
 
 export async function replaceCodes({ account }: ManageStep, { browser }: BeginningBrowser, parts: AccountParts): Promise<CodesPage> {
   const { identityUid } = account;
-  const codes = await changeOpenAccount(account, CODES_REPLACED, (db) => replaceRecoveryCodes(db, identityUid, parts.secrets), parts);
-  const person = { identityUid, version: await accountVersion(parts.store.reader, identityUid) };
+  const replace = (db: WriteDb) => replaceRecoveryCodes(db, identityUid, parts.secrets);
+  const { result: codes, version } = await changeOpenAccount(account, CODES_REPLACED, replace, parts);
+  const person = { identityUid, version };
   return { kind: "codes", handle: await parts.steps.store({ kind: "continue", ...TO_ACCOUNT_PAGE, ...person }, browser), codes };
 }

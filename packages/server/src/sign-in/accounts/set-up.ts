@@ -1,5 +1,4 @@
 /** Sets up ways to sign in, step by step: for a new account, and for one that is recovered. */
-import { accountVersion } from "../../iam/accounts/account-record.ts";
 import type { NewCredential } from "../../iam/accounts/credentials.ts";
 import { NeedsPassword } from "../../iam/accounts/recovery.ts";
 import { sha256Hex } from "../../lib/sha256.ts";
@@ -89,11 +88,11 @@ async function completeSetUp(
   const { remoteAddress, browser } = by;
   const stored = await storeCredential(target, credential, { code, remoteAddress }, parts);
   if (stored === undefined) return showSetUp(target, step, { browser, problem: WRONG_PASSWORD }, parts);
-  const { identityUid, codes } = stored;
+  const { identityUid, version, codes } = stored;
   parts.log.info({ identity: identityUid, target: target.kind, credential: credential.kind }, "a way to sign in was set up");
   // The invite is redeemed.
   const then = { request: request && { ...request, invite: "" }, query };
-  const person = { identityUid, version: await accountVersion(parts.store.reader, identityUid), credential: credential.kind };
+  const person = { identityUid, version, credential: credential.kind };
   if (codes === undefined) return continueSignIn(person, then, by, parts);
   return { kind: "codes", handle: await parts.steps.store({ kind: "continue", ...then, ...person }, browser), codes };
 }

@@ -2,7 +2,7 @@
 import type { WriteDb } from "../../db/store.ts";
 import { type AccountEvent, appendAccountEvent } from "../../iam/accounts/account-events.ts";
 import { mailOthersWithAddress, NOTICES } from "../../iam/accounts/account-notices.ts";
-import { lockAccount, personFromDraft } from "../../iam/accounts/account-record.ts";
+import { accountVersion, lockAccount, personFromDraft } from "../../iam/accounts/account-record.ts";
 import { type NewCredential, setCredential } from "../../iam/accounts/credentials.ts";
 import { mailConfirmation } from "../../iam/accounts/email-confirmation.ts";
 import type { Recovery } from "../../iam/accounts/recovery.ts";
@@ -21,6 +21,8 @@ export interface RecoveryProof {
 
 export interface StoredCredential {
   readonly identityUid: string;
+  /** `update_time` of the account with the credential. */
+  readonly version: string;
   /** New recovery codes; undefined if the old ones stay. */
   readonly codes: readonly string[] | undefined;
 }
@@ -57,16 +59,15 @@ async function createAccount(
   const now = clock.now();
   const account = personFromDraft(draft, baseUrl, credential.kind);
   const { identityUid } = account;
-  const codes = await store.transaction(async (db) => {
+  return store.transaction(async (db) => {
     const { groupUid } = await registrations.recordRegister(db, { identityUid, account, code, now });
     await appendRegistrationEvent(db, { account, groupUid, now }, names);
-    const inserted = await localAccounts.insert(db, identityUid, draft, credential);
+    const codes = await localAccounts.insert(db, identityUid, draft, credential);
     const { email, name } = draft;
     if (credential.kind === "password") await mailOthersWithAddress(db, { identityUid, email, now }, parts);
     if (email !== "") await mailConfirmation(db, { identityUid, email, name, organization: rootOf(groupUid), now }, parts);
-    return inserted;
+    return { identityUid, codes, version: await accountVersion(db, identityUid) };
   });
-  return { identityUid, codes };
 }
 
 function addToOpenAccount(
@@ -82,7 +83,7 @@ function addToOpenAccount(
     if (credential.kind === "password" && account.email_key === null)
       await mailOthersWithAddress(db, { identityUid, email: credential.password.email, now }, parts);
     await appendAccountEvent(db, { ...additionEvent(credential), identityUid, now }, parts);
-    return { identityUid, codes: undefined };
+    return { identityUid, codes: undefined, version: await accountVersion(db, identityUid) };
   });
 }
 
@@ -98,8 +99,8 @@ async function recover(
   { code, remoteAddress }: RecoveryProof,
   parts: AccountParts,
 ): Promise<StoredCredential | undefined> {
-  const codes = await parts.localAccounts.recover({ recovery, credential, code, remoteAddress });
-  if (codes !== undefined) return { identityUid: recovery.identityUid, codes };
+  const recovered = await parts.localAccounts.recover({ recovery, credential, code, remoteAddress });
+  if (recovered !== undefined) return { identityUid: recovery.identityUid, ...recovered };
   if (recovery.by === "link" && !(await isLinkUnused(recovery.tokenHash, parts))) throw new SignInRefusal(404, LOST_LINK);
   return undefined;
 }
