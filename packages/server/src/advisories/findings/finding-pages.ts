@@ -36,13 +36,15 @@ const ROWS_PER_PAGE = 500;
 /** Few findings of all manifests are one page. Otherwise each manifest has pages of its own, in the order of the primary keys. */
 export async function* readFindingPages(db: ReadDb, query: FindingQuery): AsyncGenerator<readonly FindingRow[]> {
   const images = await readImages(db, query);
-  const ids = db.dialect.rowsOf(
-    [...images.keys()].map((id) => ({ id })),
-    { id: "bigint" },
-  );
   const named = (rows: readonly Omit<FindingRow, "digest">[]) => rows.map((row) => ({ ...row, digest: images.get(row.image_id) ?? "" }));
-  const all = await readRows(db, query, sql`l.image_id in (select w.id from ${ids} as w)`);
-  if (all.length <= ROWS_PER_PAGE) return yield named(all);
+  if (images.size > 1) {
+    const ids = db.dialect.rowsOf(
+      [...images.keys()].map((id) => ({ id })),
+      { id: "bigint" },
+    );
+    const all = await readRows(db, query, sql`l.image_id in (select w.id from ${ids} as w)`);
+    if (all.length <= ROWS_PER_PAGE) return yield named(all);
+  }
   for (const id of images.keys()) {
     for (let after: Position | undefined = FIRST; after !== undefined; ) {
       const rows = await readRows(db, query, sql`l.image_id = ${id} and ${isAfter(after)}`);
