@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { EventKind, PublishedAdvisory, PublishedEvent } from "../export/published-advisory.ts";
 import { encodeAffected, NEVER_AFFECTED_NOTE, parseAffected, type RangeEvent } from "../model/affected.ts";
 import type { Candidate } from "./claims.ts";
-import { findVulnerabilities, severityOfScores, withScores } from "./find.ts";
+import { type Claims, collectClaims, findingsOf, severityOfScores, withScores } from "./find.ts";
 
 const ORG = "a".repeat(40);
 const PUBLIC = "b".repeat(40);
@@ -52,9 +52,11 @@ function candidate({
 }
 
 function find(version: string, candidates: readonly Given[], { type = "apk", distribution = "wolfi 20230201" } = {}) {
-  return findVulnerabilities({ type, version, distribution }, { orgUid: ORG, candidates: candidates.map(candidate) }).map(
-    ({ vulnerability, detail: { fixed, fixState, suppression } }) =>
-      [vulnerability, fixState, ...fixed, ...(suppression === undefined ? [] : [suppression.status])].join(" "),
+  const claims: Claims = new Map();
+  for (const given of candidates) collectClaims({ type, version, distribution }, candidate(given), claims);
+  const findings = [...findingsOf(claims, ORG)].filter((finding) => finding !== undefined);
+  return findings.map(({ vulnerability, detail: { fixed, fixState, suppression } }) =>
+    [vulnerability, fixState, ...fixed, ...(suppression === undefined ? [] : [suppression.status])].join(" "),
   );
 }
 

@@ -15,12 +15,6 @@ import {
   type Suppression,
 } from "./finding.ts";
 
-export interface FindOptions {
-  /** The organization of the images. Its own statements decide before those of public organizations. */
-  readonly orgUid: string;
-  readonly candidates: readonly Candidate[];
-}
-
 /** A finding before its scores are known. */
 export interface Unscored {
   readonly vulnerability: string;
@@ -34,13 +28,6 @@ interface Said {
 
 /** Without events and ranges, so that claims take little memory. */
 type NamedAdvisory = Pick<PublishedAdvisory, "uid" | "advisoryId" | "aliases">;
-
-/** Sorted by vulnerability. */
-export function findVulnerabilities(given: ComparedPackage, { orgUid, candidates }: FindOptions): Unscored[] {
-  const said: Claims = new Map();
-  for (const candidate of candidates) collectClaims(given, candidate, said);
-  return [...findingsOf(said, orgUid)].filter((finding) => finding !== undefined);
-}
 
 /** Claims of advisories about a package, by vulnerability. */
 export type Claims = Map<string, Said[]>;
@@ -67,7 +54,10 @@ function addClaims(said: Claims, id: string, more: readonly Said[]): void {
   else for (const one of more) known.push(one);
 }
 
-/** Sorted by vulnerability. Undefined is a part of the work without a finding, so that callers can let others run. */
+/**
+ * Sorted by vulnerability. Undefined is a part of the work without a finding, so that callers can let others run.
+ * @param orgUid the organization of the images; its own statements decide before those of public organizations
+ */
 export function* findingsOf(said: Claims, orgUid: string): Generator<Unscored | undefined> {
   yield* joinAliases(said);
   for (const id of [...said.keys()].sort()) yield findingOf(id, said.get(id) ?? [], orgUid);
