@@ -7,14 +7,14 @@ export interface Overtaken {
 }
 
 export interface Rebased<Values> {
-  /** What the person changed, and what is stored for the rest. */
+  /** The input where the person changed a value, otherwise the stored value. */
   readonly values: Values;
   /** Values that the person and somebody else have changed differently. */
   readonly overtaken: readonly Overtaken[];
 }
 
 export interface RebaseInput<Values> {
-  /** What was stored when the form was opened. */
+  /** The stored values when the form was opened. */
   readonly saved: Values;
   readonly values: Values;
   readonly stored: Values;

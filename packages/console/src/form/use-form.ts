@@ -10,7 +10,7 @@ export interface Form<Values extends Readonly<Record<string, unknown>>> {
   readonly isSending: boolean;
   /** Error of the last attempt. */
   readonly error: unknown;
-  /** What somebody else has changed as well; not empty if the last attempt stopped for this reason. */
+  /** Values that somebody else has changed as well. If there are any, the last attempt stopped for this reason. */
   readonly overtaken: readonly Overtaken[];
   /** The API's complaint about a field, by the name of the field in the contract. */
   violation(field: string): string | undefined;

@@ -121,7 +121,7 @@ test("a download from a bucket that sends nothing more ends with an error and no
   await assert.rejects(buffer(await blobs.read(digest)), isUnavailable);
 });
 
-describe("an answer 200 that is not one of S3", () => {
+describe("an answer with status 200 that S3 did not send", () => {
   for (const [operation, size] of [
     ["PutObject", 1000],
     ["CreateMultipartUpload", 9 * MIB],
@@ -129,7 +129,7 @@ describe("an answer 200 that is not one of S3", () => {
     ["CompleteMultipartUpload", 9 * MIB],
     ["CopyObject", 9 * MIB],
   ] as const)
-    test(`to ${operation} is not taken for a stored blob`, async () => {
+    test(`a blob is not stored if the answer to ${operation} is a page of a proxy`, async () => {
       place.s3.fault = (request) => (request.operation === operation ? "portal" : undefined);
       const content = randomBytes(size);
       const upload = newUpload();
@@ -143,14 +143,14 @@ describe("an answer 200 that is not one of S3", () => {
       assert.deepEqual(await place.leftovers().then((keys) => keys.filter((key) => key.includes(upload))), []);
     });
 
-  test("is not taken for the content of a blob", async () => {
+  test("a page of a proxy is not read as the content of a blob", async () => {
     const digest = await push(randomBytes(MIB));
     place.s3.fault = ({ operation }) => (operation === "GetObject" ? "portal" : undefined);
     await assert.rejects(blobs.read(digest), isUnavailable);
     await assert.rejects(blobs.read(digest, { start: 5, end: 9 }), isUnavailable);
   });
 
-  test("is not taken for the rest of a blob whose connection was cut", async () => {
+  test("a page of a proxy is not read as the rest of a blob whose connection was cut", async () => {
     const content = randomBytes(MIB);
     const digest = await push(content);
     let isFirst = true;

@@ -8,7 +8,7 @@ import { claimOf } from "./claims.ts";
 import { appliesTo } from "./distributions.ts";
 import { RULES_VERSION } from "./rules.ts";
 
-/** What the comparison says of the examples below, by the version of the rules. */
+/** The version of the rules, and a digest of their results for the examples below. */
 const DIGEST = "2 ba7441ca312bc01c";
 
 const types = ["apk", "deb", "rpm", "npm", "golang", "cargo", "pypi", "maven", "gem", "generic"];

@@ -106,7 +106,7 @@ test("servers that start at the same time on a new database agree on one signing
 });
 
 describeOnStores("a signing key of another server", (open) => {
-  it("is found by its key ID while a refresh runs that began before the key was created", async () => {
+  it("a key of another server is found by its ID while a refresh runs that began before the key was created", async () => {
     await using store = await open();
     const options = { clock: { now: () => new Date() }, log: createLog("silent") };
     const other = await createSigningKeys({ ...options, store });
