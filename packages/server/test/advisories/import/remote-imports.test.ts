@@ -227,8 +227,9 @@ describeWithWorld("imports over the API", (world) => {
     const binding = await world.bind(robot.uid, role, group);
     const { token } = await world.signIn(robot.uid);
     const uid = await send(world, group, advisoryYaml("late"), { token });
-    // Imports run one after the other.
+    // Imports run one after the other, those that started in the same millisecond in any order.
     const first = await begin(world, busy, secdbOf(4000));
+    await found(world, first, ({ state }) => state === Import_State.RUNNING);
     await world.must(startImport, { uid }, token);
     await world.must(RoleBindingsService.method.deleteRoleBinding, { uid: binding });
     const failed = await ended(world, uid);
