@@ -4,7 +4,7 @@
 import { chmodSync, copyFileSync, cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
-import { bundle } from "./build/bundle.js";
+import { bundle, server } from "./build/bundle.js";
 import { root } from "./build/paths.js";
 import { writeSboms } from "./build/sboms.js";
 import { thirdPartyLicenses } from "./build/third-party-licenses.js";
@@ -12,6 +12,7 @@ import { thirdPartyLicenses } from "./build/third-party-licenses.js";
 const dist = resolve(process.argv[2] ?? join(root, "dist"));
 const swaggerUi = dirname(createRequire(join(root, "packages/server/package.json")).resolve("swagger-ui-dist/package.json"));
 
+const programs = { holtd: join(server, "main.ts"), holt: join(root, "packages/cli/src/main.ts") };
 /** Files of the program besides its code, by their place below dist. */
 const files = {
   "share/console": join(root, "packages/console/dist"),
@@ -31,7 +32,7 @@ if (!existsSync(join(root, "packages/console/dist/index.html"))) {
 }
 rmSync(dist, { recursive: true, force: true });
 mkdirSync(dist, { recursive: true });
-await bundle(join(dist, "lib"));
+await bundle(join(dist, "lib"), programs, { isBuilt: true, outdir: join(root, "dist/lib") });
 for (const [name, source] of Object.entries(files)) {
   mkdirSync(dirname(join(dist, name)), { recursive: true });
   cpSync(source, join(dist, name), { recursive: true });

@@ -4,16 +4,20 @@ import { basename, dirname, join, relative } from "node:path";
 import { build } from "esbuild";
 import { root } from "./paths.js";
 
-/** The names of chunks depend on the folder that they are made for, so it is always the same one. */
-const outdir = join(root, "dist/lib");
-const server = join(root, "packages/server/src");
+export const server = join(root, "packages/server/src");
 /** Modules that threads load by their URLs. */
 const MODULE_URL = /new URL\("(\.[^"]+\.ts)", import\.meta\.url\)/g;
 
-/** @param folder of the chunks */
-export async function bundle(folder) {
-  const { outputFiles } = await build({
-    entryPoints: { holtd: join(server, "main.ts"), holt: join(root, "packages/cli/src/main.ts"), ...threadModules() },
+/**
+ * @param folder of the chunks
+ * @param programs name → main module
+ * @param isBuilt whether the program runs without the checkout, with its other files in `share` beside the folder
+ * @param outdir the names of chunks depend on the folder that they are made for, so a reproducible build needs the same one
+ * @returns the files that were bundled, by their paths from the root
+ */
+export async function bundle(folder, programs, { isBuilt, outdir = folder }) {
+  const { outputFiles, metafile } = await build({
+    entryPoints: { ...programs, ...threadModules() },
     absWorkingDir: root,
     outdir,
     bundle: true,
@@ -28,19 +32,25 @@ export async function bundle(folder) {
     sourcemap: "linked",
     sourcesContent: false,
     legalComments: "none",
-    define: { HOLT_IS_BUILT: "true", __dirname: "import.meta.dirname", __filename: "import.meta.filename" },
+    define: {
+      ...(isBuilt ? { HOLT_IS_BUILT: "true" } : {}),
+      __dirname: "import.meta.dirname",
+      __filename: "import.meta.filename",
+    },
     // pg loads the first one only where somebody asks for it. Without the keyring, the command line keeps credentials in a file.
     external: ["pg-native", "@napi-rs/keyring"],
     // Packages in CommonJS call require.
     banner: {
       js: 'import { createRequire as createRequireOfHolt } from "node:module"; const require = createRequireOfHolt(import.meta.url);',
     },
-    plugins: [threadUrls],
+    plugins: [places(outdir, isBuilt)],
+    metafile: true,
     write: false,
   });
   mkdirSync(folder, { recursive: true });
   for (const { path, contents, text } of outputFiles)
-    writeFileSync(join(folder, basename(path)), path.endsWith(".map") ? withPlacedSources(text) : contents);
+    writeFileSync(join(folder, basename(path)), path.endsWith(".map") ? withPlacedSources(text, outdir) : contents);
+  return Object.keys(metafile.inputs);
 }
 
 /** Entry name → file. */
@@ -61,23 +71,30 @@ function entryName(path) {
   return `thread-${relative(server, path).replace(/\.ts$/, "").replaceAll(/[/\\]/g, "-")}`;
 }
 
-/** All chunks are in one folder, so the address of a thread's module is the same from each of them. */
-const threadUrls = {
-  name: "URLs of modules of threads",
-  setup({ onLoad }) {
-    onLoad({ filter: /packages[/\\]server[/\\]src[/\\].*\.ts$/ }, ({ path }) => {
-      const text = readFileSync(path, "utf8");
-      const contents = text.replaceAll(
-        MODULE_URL,
-        (_, module) => `new URL("./${entryName(join(dirname(path), module))}.js", import.meta.url)`,
-      );
-      return { loader: "ts", contents };
-    });
-  },
-};
+/**
+ * All chunks are in one folder, so the address of a thread's module is the same from each of them. In a checkout, a module
+ * finds its other files where its source is.
+ */
+function places(outdir, isBuilt) {
+  return {
+    name: "places of threads' modules and of other files",
+    setup({ onLoad }) {
+      onLoad({ filter: /packages[/\\]server[/\\]src[/\\].*\.ts$/ }, ({ path }) => {
+        const text = readFileSync(path, "utf8");
+        const contents = text.replaceAll(
+          MODULE_URL,
+          (_, module) => `new URL("./${entryName(join(dirname(path), module))}.js", import.meta.url)`,
+        );
+        if (isBuilt) return { loader: "ts", contents };
+        const source = relative(outdir, dirname(path)).replaceAll("\\", "/");
+        return { loader: "ts", contents: contents.replaceAll("import.meta.dirname", `(import.meta.dirname + "/${source}")`) };
+      });
+    },
+  };
+}
 
 /** Names sources by their place in the repository. */
-function withPlacedSources(text) {
+function withPlacedSources(text, outdir) {
   const map = JSON.parse(text);
   const sources = map.sources.map((source) => relative(root, join(outdir, source)).replaceAll("\\", "/"));
   return JSON.stringify({ ...map, sources });

@@ -6,6 +6,7 @@
 // Not a named import: older versions of Node, which are refused below, do not have the function.
 import module from "node:module";
 import { fileURLToPath } from "node:url";
+import { bundleIsCurrent } from "./bundle-state.js";
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 if (major < 24 || (major === 24 && minor < 2)) {
@@ -31,4 +32,6 @@ process.env.UV_THREADPOOL_SIZE ??= "16";
 // Keeps the compiled modules beside the dependencies, which saves about 40% of the CPU time of a start. Not in the system's folder for
 // temporary files: another user could leave code there. Without the right to write, starts take longer and work the same.
 module.enableCompileCache(fileURLToPath(new URL("../../../node_modules/.cache/holtd", import.meta.url)));
-await import("../src/main.ts");
+// Node, which restarts a watched server, watches the files that it has loaded, so it needs the sources.
+const isWatched = process.env.WATCH_REPORT_DEPENDENCIES !== undefined;
+await import(!isWatched && bundleIsCurrent() ? "../dist/holtd.js" : "../src/main.ts");
