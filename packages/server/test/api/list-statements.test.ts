@@ -5,16 +5,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { create as createMessage } from "@bufbuild/protobuf";
+import { IdentitySchema, ListIdentitiesRequestSchema } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { ListReposRequestSchema, RepoSchema } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
+import { sql } from "kysely";
 import { Access } from "../../src/access/capabilities.ts";
 import type { Call } from "../../src/api/call/call.ts";
 import { listPage } from "../../src/api/resource/list.ts";
 import { createPageTokens } from "../../src/api/resource/page-token.ts";
+import { rootRowsOf } from "../../src/api/resource/selection.ts";
 import { insert } from "../../src/api/resource/write.ts";
 import { openDatabase } from "../../src/cli/open-installation.ts";
 import { createReadHandle } from "../../src/db/handle.ts";
 import { appendToCount } from "../../src/db/resource-count.ts";
 import type { ReadDb, Store } from "../../src/db/store.ts";
+import { identities } from "../../src/iam/api/identities.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { newUid } from "../../src/lib/uid.ts";
 import { repos } from "../../src/registry/resources.ts";
@@ -87,6 +91,42 @@ function suite(open: () => Promise<Store>): void {
     }
   });
 
+  test("a list with visible rows in root has them in order and in its total, and no other caller's", async () => {
+    const group = newUid(organization);
+    await insertGroup(group, organization);
+    for (let i = 0; i < REPOS; i++) await addIdentity(group, `i${(i * 7) % REPOS}`);
+    const inRoot = [await addIdentity("", "a"), await addIdentity("", "i15-and-more"), await addIdentity("", "z")];
+    for (const [caller, visible] of [
+      ["first", inRoot.slice(0, 2)],
+      ["second", inRoot.slice(1)],
+    ] as const) {
+      const rootRows = () => rowsInRoot(visible);
+      for (const orderBy of ORDERS) {
+        const wanted = await identitiesInOrder(orderBy, group, visible);
+        const seen: string[] = [];
+        for (let pageToken = ""; ; ) {
+          sent = [];
+          const page = await listPage(
+            identities,
+            createMessage(ListIdentitiesRequestSchema, { orderBy, pageSize: 7, pageToken }),
+            callOf([group]),
+            {
+              pageTokens,
+              rootRows,
+            },
+          );
+          // A range of uids may begin or end between two rows in root.
+          if (pageToken !== "" && !orderBy.startsWith("uid")) assert.equal(sent.length, 1, `${caller} ${orderBy}: ${sent.join("\n")}`);
+          assert.equal(page.totalCount, REPOS + visible.length);
+          seen.push(...page.uids());
+          pageToken = page.nextPageToken;
+          if (pageToken === "") break;
+        }
+        assert.deepEqual(seen, wanted, `${caller} ${orderBy}`);
+      }
+    }
+  });
+
   test("a page contains new and deleted rows at once, although its plan was chosen before", async () => {
     const group = await makeRepos(organization);
     const request = { uidp: { childrenOf: group.uid }, orderBy: "name", pageSize: 200 };
@@ -152,10 +192,19 @@ function suite(open: () => Promise<Store>): void {
   type Request = { uidp?: object; orderBy: string; pageSize: number; pageToken?: string };
 
   function list(request: Request, groups = [organization, other]) {
+    return listPage(repos, createMessage(ListReposRequestSchema, request as never), callOf(groups), { pageTokens });
+  }
+
+  function callOf(groups: readonly string[]): Call {
     const access = new Access(new Map(groups.map((group) => [group, 1n])));
     const operation = { name: "test/ListRepos", access: { mode: "unscoped", capabilities: 1n } };
-    const call = { operation, access, principal: { uid: organization }, now: NOW, db } as unknown as Call;
-    return listPage(repos, createMessage(ListReposRequestSchema, request as never), call, { pageTokens });
+    return { operation, access, principal: { uid: organization }, now: NOW, db } as unknown as Call;
+  }
+
+  /** Two of the rows in root, by one statement whichever they are. */
+  function rowsInRoot([one = "", two = ""]: readonly string[]) {
+    const values = { one, two };
+    return rootRowsOf({ name: "some", values, build: (value) => sql<boolean>`uid in (${value("one")}, ${value("two")})` });
   }
 
   async function makeRepos(parent: string): Promise<{ readonly uid: string; readonly names: readonly string[] }> {
@@ -173,22 +222,47 @@ function suite(open: () => Promise<Store>): void {
     return uid;
   }
 
+  async function addIdentity(parent: string, name: string): Promise<string> {
+    const uid = newUid(parent);
+    const message = createMessage(IdentitySchema, { name });
+    await store.transaction((write) => insert(identities, uid, message, { now: new Date(), db: write }));
+    return uid;
+  }
+
   async function insertGroup(uid: string, parent: string | null = null): Promise<void> {
     const row = { uid, parent, name: uid, create_time: "", update_time: "", verified: 0, body: "{}" };
     await store.transaction((write) => write.insertInto("group").values(row).execute());
   }
 
   async function namesInOrder(orderBy: string, group: string): Promise<string[]> {
-    const [column = "uid", direction = "asc"] = orderBy.split(" ");
+    const [column, direction] = columnOf(orderBy);
     const rows = await store.reader
       .selectFrom("repo")
       .select("name")
       .where("uid", ">=", `${group}/`)
       .where("uid", "<", `${group}0`)
-      .orderBy(column as "uid", direction as "asc")
+      .orderBy(column, direction)
       .orderBy("uid")
       .execute();
     return rows.map(({ name }) => name);
+  }
+
+  /** Uids of the identities below the group, and of others. */
+  async function identitiesInOrder(orderBy: string, group: string, others: readonly string[]): Promise<string[]> {
+    const [column, direction] = columnOf(orderBy);
+    const rows = await store.reader
+      .selectFrom("identity")
+      .select("uid")
+      .where(({ or, and, eb }) => or([and([eb("uid", ">=", `${group}/`), eb("uid", "<", `${group}0`)]), eb("uid", "in", others)]))
+      .orderBy(column, direction)
+      .orderBy("uid")
+      .execute();
+    return rows.map(({ uid }) => uid);
+  }
+
+  function columnOf(orderBy: string): readonly ["uid", "asc" | "desc"] {
+    const [column = "uid", direction = "asc"] = orderBy.split(" ");
+    return [column as "uid", direction as "asc"];
   }
 
   async function countBelow(group: string): Promise<number> {

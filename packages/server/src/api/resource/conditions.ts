@@ -1,7 +1,7 @@
 /** SQL conditions that confine a query to a selection's rows. */
 import { type RawBuilder, sql } from "kysely";
 import type { Bool, Dialect } from "../../db/dialect.ts";
-import { rangeAtOrBelow, type UidRange } from "../../lib/uid.ts";
+import type { UidRange } from "../../lib/uid.ts";
 import type { Call } from "../call/call.ts";
 import type { Resource } from "./define.ts";
 import type { Selection } from "./selection.ts";
@@ -19,8 +19,8 @@ export function seekCondition(selection: Selection, dialect: Dialect, ranges: "s
   const { resource, view, rootRows } = selection;
   const found = [...view.conditions.map((condition) => condition.seek), ...live(resource)];
   if (view.isWithinRanges) return and(found);
-  const inRanges = ranges === "seek" ? seekWithin(view.ranges, resource.table, dialect) : within(view.ranges, sql.ref("uid"), dialect);
-  return and([or([inRanges, ...(rootRows === undefined ? [] : [rootRows])]), ...found]);
+  const isInRanges = ranges === "seek" ? seekWithin(view.ranges, resource.table, dialect) : within(view.ranges, sql.ref("uid"), dialect);
+  return and([or([isInRanges, ...(rootRows === undefined ? [] : [rootRows.condition])]), ...found]);
 }
 
 /** Spelled as in the indexes that leave deleted rows out. */
@@ -61,27 +61,27 @@ export function withCursorInRange(selection: Selection): Selection | undefined {
   if (order.column !== "uid" || after === undefined || range === undefined) return selection;
   if (after.uid < range.lower || after.uid >= range.upper) return undefined;
   const rest = order.descending ? { lower: range.lower, upper: after.uid } : { lower: `${after.uid}!`, upper: range.upper };
-  return { ...selection, after: undefined, view: { ...view, ranges: [rest] } };
+  return { ...selection, after: undefined, rootAfter: after, view: { ...view, ranges: [rest] } };
 }
 
 /** A selection's rows in root outside of its ranges, after its cursor. They are few, and can be anywhere in the order. */
 export function rootCondition(selection: Selection): Bool | undefined {
-  const { view, rootRows } = selection;
+  const { view, rootRows, order, after, rootAfter = after } = selection;
   if (rootRows === undefined) return undefined;
-  return and([sql<boolean>`parent is null`, rootRows, ...view.conditions.map((condition) => condition.test), ...afterCursor(selection)]);
+  const tests = view.conditions.map((condition) => condition.test);
+  return and([rootRows.condition, ...tests, ...afterCursor({ order, after: rootAfter })]);
 }
 
 /** Rows with equal keys are in ascending order of the uid. The first condition alone lets an index seek. @param column with the key */
-export function afterCursor({ after, order }: Selection, column: string = order.column): Bool[] {
+export function afterCursor({ after, order }: Pick<Selection, "after" | "order">, column: string = order.column): Bool[] {
   if (after === undefined) return [];
   const key = sql.ref(column);
   const first = order.descending ? sql<boolean>`${key} <= ${after.key}` : sql<boolean>`${key} >= ${after.key}`;
   return [first, sql<boolean>`(${key} <> ${after.key} or uid > ${after.uid})`];
 }
 
-/** Rows of a table with uids whose `column`, which also holds uids, is at or below one of the groups. */
-export function atOrBelow(scopes: readonly string[], table: string, column: string, dialect: Dialect): Bool {
-  const ranges = scopes.map(rangeAtOrBelow);
+/** Rows of a table with uids whose `column`, which also holds uids, is in one of the ranges. */
+export function inRanges(ranges: readonly UidRange[], table: string, column: string, dialect: Dialect): Bool {
   return ranges.length <= MANY_RANGES ? inSome(ranges, sql.ref(column)) : joined(ranges, table, column, dialect);
 }
 

@@ -4,7 +4,6 @@ import { countOfAll } from "../../db/resource-count.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { and, seekCondition, source, within } from "./conditions.ts";
 import type { Entries, Selection } from "./selection.ts";
-import { IS_IN_ROOT } from "./visible.ts";
 
 export interface RowCount {
   /** Undefined for many rows, if counting them would take longer than reading a page of them. */
@@ -63,10 +62,15 @@ async function countEntries({ table, uid, where, isRepeated }: Entries, { view }
   return count(sql`select count(${each}) as n from ${sql.table(table)} where ${and([where, isVisible])}`, db);
 }
 
-async function countRootRows({ resource, rootRows }: Selection, db: ReadDb): Promise<number> {
-  if (rootRows === undefined) return 0;
-  const where = and([sql<boolean>`parent is null`, IS_IN_ROOT, rootRows]);
-  return count(sql`select count(*) as n from ${sql.table(resource.table)} where ${where}`, db);
+async function countRootRows(selection: Selection, db: ReadDb): Promise<number> {
+  const rows = rootCount(selection);
+  return rows === undefined ? 0 : count(sql`select ${rows} as n`, db);
+}
+
+/** SQL of the number of visible rows in root. */
+export function rootCount({ resource, rootRows }: Selection): RawBuilder<unknown> | undefined {
+  if (rootRows === undefined) return undefined;
+  return sql`(select count(*) from ${sql.table(resource.table)} where ${rootRows.condition})`;
 }
 
 async function count(query: RawBuilder<unknown>, db: ReadDb): Promise<number> {

@@ -8,6 +8,7 @@ import { type Placeholders, prepareEach } from "../../db/prepared.ts";
 import type { UidRange } from "../../lib/uid.ts";
 import { JoinedBodies, SEPARATOR } from "./bodies.ts";
 import { withCursorInRange } from "./conditions.ts";
+import { rootCount } from "./count-rows.ts";
 import {
   type CountValues,
   countValuesOf,
@@ -33,6 +34,9 @@ export interface CountedPage {
   readonly isAsStored: boolean;
 }
 
+/** The uid of each row of the page, for an aggregate in a test. */
+export const LISTED_UID = sql.ref("listed.uid");
+
 /** Asks the database, with the statement of the page, whether rows are sent as they are stored. */
 export interface StoredTest {
   readonly range: UidRange;
@@ -57,7 +61,7 @@ export async function readCountedPage(
   const row = await pageStatement(form).first(db, valuesOf(form));
   if (row === undefined) return undefined;
   rememberSizes(selection, { total: row.total, all: row.all }, call);
-  const total = row.total + groupsThemselves(selection);
+  const total = row.total + row.root + groupsThemselves(selection);
   // Large bodies count towards the bytes of the page.
   if (row.small < row.found) return undefined;
   const { bodies, hasMore } = new JoinedBodies(row.bodies ?? "", JSON.parse(row.sizes ?? "[]")).cut(selection.limit);
@@ -73,7 +77,7 @@ export function isCountedPage({ resource, view, rootRows, skip }: Selection): bo
     view.ranges.length === 1 &&
     view.index === undefined &&
     view.conditions.every(({ template }) => template !== undefined) &&
-    rootRows === undefined &&
+    (rootRows === undefined || rootRows.template !== undefined) &&
     skip === 0 &&
     resource.schema.fields[0]?.name === "uid"
   );
@@ -101,9 +105,13 @@ interface PageValues extends CountValues {
   readonly limit: number;
   /** The value of the condition at this place. */
   readonly [condition: `condition${number}`]: string;
+  /** The value of the condition on rows in root with this name. */
+  readonly [root: `root-${string}`]: string;
 }
 
 interface PageRow extends Sizes {
+  /** Visible rows in root. */
+  readonly root: number;
   readonly bodies: string | null;
   /** Bytes of each body, as a JSON array. */
   readonly sizes: string | null;
@@ -117,11 +125,20 @@ interface PageRow extends Sizes {
 }
 
 function nameOfForm({ selection, isSorted, asStored }: PageForm): string {
-  const { resource, view, order, after } = selection;
+  const { resource, view, order, after, rootRows } = selection;
   const conditions = view.conditions.map(({ template }) => template?.name);
   const limit = COMMON_LIMITS.has(selection.limit + 1) ? selection.limit : "any";
   const stored = typeof asStored === "boolean" ? asStored : "tested";
-  const flags = [limit, isSorted, stored, order.descending, after === undefined, view.isWithinRanges, view.counted?.direct];
+  const flags = [
+    limit,
+    isSorted,
+    stored,
+    order.descending,
+    after === undefined,
+    view.isWithinRanges,
+    view.counted?.direct,
+    rootRows?.template?.name,
+  ];
   return [resource.table, resource.hasDeleteTime, order.column, ...flags, ...conditions].join(" ");
 }
 
@@ -139,12 +156,13 @@ const pageStatement = prepareEach<PageForm, PageValues, PageRow>(
     return sql<PageRow>`select string_agg(${body}, ${SEPARATOR}) as bodies, ${dialect.jsonOfAll(dialect.utf8Bytes(body))} as sizes,
       ${dialect.jsonOfAll(sql.ref("listed.key"))} as keys,
       ${bigint(sql`count(*)`)} as found, ${bigint(sql`count(listed.body)`)} as small, ${sizeColumns(selection, param)},
+      ${bigint(rootCount(selection) ?? sql.lit(0))} as root,
       ${storedFlag(form, param)} as as_stored
       from (${listed}) as listed`.compile(db);
   },
   nameOfForm,
-  // Sorting takes longer than a scan along an index.
-  { capacity: MAX_FORMS, weight: ({ isSorted }) => (isSorted ? undefined : PAGE) },
+  // Sorting takes longer than a scan along an index, and so does counting all people of an organization.
+  { capacity: MAX_FORMS, weight: ({ isSorted, selection }) => (isSorted || selection.rootRows !== undefined ? undefined : PAGE) },
 );
 
 function storedFlag({ asStored }: PageForm, param: Placeholders<PageValues>): RawBuilder<number> {
@@ -154,25 +172,30 @@ function storedFlag({ asStored }: PageForm, param: Placeholders<PageValues>): Ra
 
 /** The selection with placeholders in place of its values. */
 function withPlaceholders({ selection, isSorted }: PageForm, param: Placeholders<PageValues>): Selection {
-  const { view, after, order } = selection;
+  const { view, after, order, rootRows } = selection;
   const conditions = view.conditions.map(({ template }, i) => template!.build(param(`condition${i}`)));
   const isInRange = !isSorted && order.column === "uid";
+  const cursor = after && { key: param("afterKey"), uid: param("afterUid"), skipped: 0 };
   return {
     ...selection,
     view: { ...view, conditions, ranges: [{ lower: param("lower"), upper: param("upper") }] },
-    after: after === undefined || isInRange ? undefined : { key: param("afterKey"), uid: param("afterUid"), skipped: 0 },
+    after: isInRange ? undefined : cursor,
+    rootAfter: cursor,
+    rootRows: rootRows?.template && { condition: rootRows.template.build((name) => param(`root-${name}`)) },
   };
 }
 
 function valuesOf({ selection, isSorted, asStored }: PageForm): PageValues {
   const moved = isSorted ? selection : (withCursorInRange(selection) ?? selection);
-  const { view, after, limit } = moved;
+  const { view, limit } = moved;
+  const { after, rootRows } = selection;
   const { lower = "", upper = "" } = view.ranges[0] ?? {};
   const conditions = view.conditions.map(({ template }, i) => [`condition${i}`, template?.value ?? ""]);
+  const root = Object.entries(rootRows?.template?.values ?? {}).map(([name, value]) => [`root-${name}`, value]);
   const cursor = { afterKey: after?.key ?? "", afterUid: after?.uid ?? "" };
   const { lower: testedLower, upper: testedUpper } = typeof asStored === "boolean" ? NOT_TESTED : asStored.range;
   const ranges = { lower, upper, testedLower, testedUpper };
-  return { ...Object.fromEntries(conditions), ...countValuesOf(selection), ...cursor, ...ranges, limit: limit + 1 };
+  return { ...Object.fromEntries([...conditions, ...root]), ...countValuesOf(selection), ...cursor, ...ranges, limit: limit + 1 };
 }
 
 const NOT_TESTED: UidRange = { lower: "", upper: "" };

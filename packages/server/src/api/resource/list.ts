@@ -18,7 +18,7 @@ import { type Order, parseOrderBy } from "./order-by.ts";
 import { type CutPage, cutPage } from "./page-bytes.ts";
 import { bindingOf, type PageTokens, skippedUntil } from "./page-token.ts";
 import { type Row, readRows } from "./read-rows.ts";
-import type { Entries, Selection } from "./selection.ts";
+import type { Entries, RootRows, Selection } from "./selection.ts";
 import { uidOfBody } from "./uid-of-body.ts";
 import { type Condition, onColumn, type View, viewOf } from "./visible.ts";
 
@@ -43,8 +43,7 @@ export interface Page extends ListedPage {
 
 /** Terms of a list beyond the request's hierarchy, equality filters, order and page. */
 export interface ListTerms {
-  /** Makes a condition on `uid`: rows in root that the caller may see although none of its scopes contains them. */
-  readonly rootRows?: () => RawBuilder<boolean>;
+  readonly rootRows?: () => RootRows;
   /** All rows must also meet these. */
   readonly conditions?: readonly Condition[];
   /** The maintained count of exactly the rows that meet `conditions`; without it they are counted one by one. */

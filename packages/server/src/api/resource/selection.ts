@@ -1,4 +1,4 @@
-/** One list query, as the counting and the reading of its rows share it. Types only. */
+/** One list query, as the counting and the reading of its rows share it. */
 import type { RawBuilder } from "kysely";
 import type { CountKind } from "../../db/resource-count.ts";
 import type { Resource } from "./define.ts";
@@ -16,6 +16,27 @@ export interface Entries {
   readonly isRepeated?: boolean;
 }
 
+/** Rows in root that the caller sees although none of its scopes contains them. */
+export interface RootRows {
+  /** Of rows in root only, which it finds by an index. */
+  readonly condition: RawBuilder<boolean>;
+  /** Set if statements with the condition can be prepared. */
+  readonly template?: RootTemplate | undefined;
+}
+
+/** Builds conditions that differ in some values. */
+export interface RootTemplate {
+  /** The same for all conditions of the template on one table, and for no other conditions. */
+  readonly name: string;
+  /** The values of this condition, by their names. */
+  readonly values: Readonly<Record<string, string>>;
+  build(value: (name: string) => string): RawBuilder<boolean>;
+}
+
+export function rootRowsOf(template: RootTemplate): RootRows {
+  return { condition: template.build((name) => template.values[name] ?? ""), template };
+}
+
 export interface Selection {
   readonly resource: Resource;
   readonly view: View;
@@ -24,10 +45,11 @@ export interface Selection {
   readonly entries: Entries | undefined;
   /** The index of the order can hold only the rows that meet the conditions, so that a scan passes no others. */
   readonly isIndexed: boolean;
-  /** Rows in root that the caller sees although none of its scopes contains them. */
-  readonly rootRows: RawBuilder<boolean> | undefined;
+  readonly rootRows: RootRows | undefined;
   readonly order: Order;
   readonly after: Position | undefined;
+  /** The cursor of the rows in root, if the ranges begin after it and `after` is left out. */
+  readonly rootAfter?: Position | undefined;
   readonly skip: number;
   readonly limit: number;
 }

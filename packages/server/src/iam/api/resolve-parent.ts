@@ -3,9 +3,9 @@ import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.
 import { sql } from "kysely";
 import { capabilitySet } from "../../access/capability-set.ts";
 import type { Call } from "../../api/call/call.ts";
-import { atOrBelow } from "../../api/resource/conditions.ts";
+import { inRanges } from "../../api/resource/conditions.ts";
 import { invalidArgument, notFound } from "../../lib/errors.ts";
-import { MAX_UID_LENGTH } from "../../lib/uid.ts";
+import { MAX_UID_LENGTH, rangeAtOrBelow } from "../../lib/uid.ts";
 
 const LIST = capabilitySet([Capability.CAP_IAM_GROUPS_LIST]);
 const UID_PART = /^[0-9a-f/]{4,}$/;
@@ -29,7 +29,7 @@ async function candidates(text: string, call: Call): Promise<string[]> {
 
 /** One or two of the groups in the scopes that match: two are enough to be ambiguous. */
 async function candidatesIn(scopes: readonly string[], text: string, { db }: Call): Promise<string[]> {
-  const visible = atOrBelow(scopes, "group", "uid", db.dialect);
+  const visible = inRanges(scopes.map(rangeAtOrBelow), "group", "uid", db.dialect);
   const conditions = [sql<boolean>`name = ${text}`];
   if (UID_PART.test(text)) {
     conditions.push(sql<boolean>`(uid >= ${text} and uid < ${`${text}g`})`);

@@ -4,6 +4,7 @@ import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { isInternalOnly } from "@holt/api";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { type Role, RoleSchema, RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
+import { sql } from "kysely";
 import { capabilitySet, hexFromCapabilitySet } from "../../access/capability-set.ts";
 import { assertHolds } from "../../api/call/authorize.ts";
 import type { WriteCall } from "../../api/call/call.ts";
@@ -12,6 +13,7 @@ import { defineResource } from "../../api/resource/define.ts";
 import { getBody } from "../../api/resource/get.ts";
 import { assertName, assertNone, descriptionViolations } from "../../api/resource/names.ts";
 import type { PageTokens } from "../../api/resource/page-token.ts";
+import type { RootRows } from "../../api/resource/selection.ts";
 import { standardMethods } from "../../api/resource/standard-methods.ts";
 import { IS_IN_ROOT } from "../../api/resource/visible.ts";
 import { create, prepareCreate, prepareUpdate, remove, save } from "../../api/resource/write.ts";
@@ -23,6 +25,8 @@ import { isBound, isHandedOut, isMapped } from "./role-use.ts";
 import { isStaff, type StaffCollaborators } from "./staff.ts";
 
 const LIST = capabilitySet([Capability.CAP_IAM_ROLES_LIST]);
+/** Without a template, because the prepared statement of a page does not read large bodies, and those of some built-in roles are. */
+const BUILT_IN: RootRows = { condition: sql<boolean>`(parent is null and ${IS_IN_ROOT})` };
 
 export const roles = defineResource(RoleSchema, {
   table: "role",
@@ -48,7 +52,7 @@ export interface RolesCollaborators extends EscalationCollaborators {
 export function rolesService(collaborators: RolesCollaborators) {
   const { grants, pageTokens } = collaborators;
   return implement(RolesService, {
-    ...standardMethods(RolesService, roles, { pageTokens, listTerms: () => ({ rootRows: () => IS_IN_ROOT }) }),
+    ...standardMethods(RolesService, roles, { pageTokens, listTerms: () => ({ rootRows: () => BUILT_IN }) }),
 
     getRole: read(async ({ uid }, call) => {
       if (!isUid(uid)) throw notFound("Role", uid.slice(0, 200));

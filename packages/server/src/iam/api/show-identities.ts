@@ -5,8 +5,10 @@
 
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import type { IdentityJson } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
+import { sql } from "kysely";
 import { capabilitySet } from "../../access/capability-set.ts";
 import type { Call } from "../../api/call/call.ts";
+import { LISTED_UID, type StoredTest } from "../../api/resource/counted-page.ts";
 import { uidOfBody } from "../../api/resource/uid-of-body.ts";
 import { isInRoot, rootOf, type UidRange } from "../../lib/uid.ts";
 
@@ -26,8 +28,8 @@ export async function showIdentities(bodies: readonly string[], call: Call): Pro
 }
 
 /** People stand in root: no uid of the range is one of theirs if its first one is below a group. */
-export function isWithoutPeople({ lower }: UidRange): boolean {
-  return lower.includes("/");
+export function isWithoutPeople(range: UidRange): true | StoredTest {
+  return range.lower.includes("/") || { range, build: () => sql<boolean>`coalesce(min(length(${LISTED_UID})) > 40, true)` };
 }
 
 /** If several organizations of the caller know an address, that of the first by uid. */
