@@ -33,8 +33,8 @@ export function DeletionPreview({ uid, digest = "", tag = "" }: DeletionPreviewP
       </List>
       {data.isPartial && <Text>There is more: the repository is too large to count everything.</Text>}
       <Text>
-        {bytesText(data.freedBytes)} become free. Content without a tag stays readable by its digest until the grace period of the
-        collection ends. This cannot be undone.
+        The storage of the organization shrinks by {bytesText(data.freedBytes)}. Content without a tag stays readable by its digest until
+        the grace period of the collection ends. This cannot be undone.
       </Text>
     </Stack>
   );

@@ -2,6 +2,7 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Schema } from "../db/schema.ts";
 import type { ReadDb } from "../db/store.ts";
+import { rangeBelow } from "../lib/uid.ts";
 
 /** A column that contains digests of blobs. It needs an index. */
 export interface BlobReference {
@@ -36,11 +37,17 @@ export function isReferenced(references: readonly BlobReference[], digest: RawBu
   return sql<boolean>`(${sql.join(anyRow, sql` or `)})`;
 }
 
-/** The number of rows that refer to a blob; of each kind of holder, at most `limit` count. */
-export function countReferencesUpTo(limit: number, references: readonly BlobReference[], digest: RawBuilder<unknown>): RawBuilder<number> {
+/** The number of rows of the organization that refer to a blob; of each kind of holder, at most `limit` count. */
+export function countReferencesUpTo(
+  limit: number,
+  references: readonly BlobReference[],
+  { digest, orgUid }: { readonly digest: RawBuilder<unknown>; readonly orgUid: string },
+): RawBuilder<number> {
+  const { lower, upper } = rangeBelow(orgUid);
   const counts = references.map(
-    ({ table, column }) =>
-      sql`(select count(*) from (select 1 from ${sql.table(table)} as holder where ${sql.ref(`holder.${column}`)} = ${digest} limit ${limit}) as h)`,
+    ({ table, column, holder }) =>
+      sql`(select count(*) from (select 1 from ${sql.table(table)} as holder where ${sql.ref(`holder.${column}`)} = ${digest}
+        and ${sql.ref(`holder.${holder}`)} >= ${lower} and ${sql.ref(`holder.${holder}`)} < ${upper} limit ${limit}) as h)`,
   );
   return sql<number>`cast(${sql.join(counts, sql` + `)} as integer)`;
 }

@@ -127,6 +127,19 @@ describeWithWorld("contents of images", (world) => {
     assert.equal((await world.must(previewDeletion, { uid, digest: index.digest })).manifestCount, 1n);
   });
 
+  it("the preview of a deletion does not tell whether another organization has the same content", async () => {
+    const uid = await newRepo();
+    const content = Buffer.from("a layer of two organizations");
+    const { digest, config, layer } = await push(uid, { content });
+    const before = await world.must(previewDeletion, { uid, digest });
+    assert.ok(before.freedBytes >= BigInt(layer.size));
+    const elsewhere = await world.group("", "another-organization");
+    const other = await world.must(ReposService.method.createRepo, { parent: elsewhere, repo: { name: "same" } });
+    const copy = await push(other.uid, { content });
+    assert.deepEqual([copy.digest, copy.config.digest], [digest, config.digest]);
+    assert.deepEqual(await world.must(previewDeletion, { uid, digest }), before);
+  });
+
   it("the deletion of an image removes its tags", async () => {
     const uid = await newRepo();
     const { digest } = await push(uid, { tag: "v1", packages: ["deleted 1-r0"] });

@@ -584,7 +584,7 @@ export type DeletionPreview = Message<"holt.v1.DeletionPreview"> & {
   blobCount: bigint;
 
   /**
-   * Bytes of those that nothing else on the server refers to.
+   * Bytes of those that nothing else in the organization refers to: its storage shrinks by them.
    *
    * @generated from field: int64 freed_bytes = 7;
    */
@@ -643,7 +643,7 @@ export type DeletionPreviewJson = {
   blobCount?: string;
 
   /**
-   * Bytes of those that nothing else on the server refers to.
+   * Bytes of those that nothing else in the organization refers to: its storage shrinks by them.
    *
    * @generated from field: int64 freed_bytes = 7;
    */

@@ -6,6 +6,7 @@ import { sql } from "kysely";
 import { type BlobReference, countReferencesUpTo } from "../../blobs/references.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { notFound } from "../../lib/errors.ts";
+import { rootOf } from "../../lib/uid.ts";
 
 export interface Removal {
   readonly repoUid: string;
@@ -116,12 +117,15 @@ async function describe(db: ReadDb, repoUid: string, digests: readonly string[])
   return rows.map((row) => ({ digest: row.digest, artifactType: row.artifact_type || row.media_type, isReferrer: row.subject !== null }));
 }
 
-/** The blobs that only these manifests of the repo refer to, with the number of their holders on the server, counted up to 2. */
+/**
+ * The blobs that only these manifests of the repo refer to, with the number of their holders in the organization, counted
+ * up to 2. Holders elsewhere do not count: the caller would learn which content other organizations have.
+ */
 async function findFreedBlobs(db: ReadDb, repoUid: string, digests: readonly string[], references: readonly BlobReference[]) {
   if (digests.length === 0) return [];
   const gone = db.dialect.valuesOf(digests);
   const { rows } = await sql<{ size: number; holders: number }>`
-    select b.size, ${countReferencesUpTo(2, references, sql.ref("b.digest"))} as holders
+    select b.size, ${countReferencesUpTo(2, references, { digest: sql.ref("b.digest"), orgUid: rootOf(repoUid) })} as holders
     from (select distinct r.digest from manifest_reference r
       where r.repo_uid = ${repoUid} and r.kind = 'blob' and r.manifest_digest in (select value from ${gone} v)) d
     join repo_blob l on l.repo_uid = ${repoUid} and l.digest = d.digest
