@@ -12,7 +12,7 @@ import type { Origin } from "./content/oci-events.ts";
 import { findPlace, findRepository, type MissingRepo, type RepositoryTarget } from "./names.ts";
 import { OciError } from "./oci-error.ts";
 import { isWithinLimit } from "./repository-limit.ts";
-import { rights } from "./rights.ts";
+import { ANY_OF_REPO, rights } from "./rights.ts";
 import { assertInScope, InsufficientScope, type RegistryAction } from "./token-scope.ts";
 
 export interface RepoRequest {
@@ -32,8 +32,8 @@ export interface PushRequest {
 
 /**
  * Finds an existing repo: by the caller's own rights, and otherwise by those that everybody has.
- * @throws OciError NAME_UNKNOWN, with the same message whether the repo does not exist or the caller holds nothing at
- * it; DENIED; InsufficientScope, which is the only one for anonymous callers
+ * @throws OciError NAME_UNKNOWN, with the same message whether the repo does not exist or the caller holds no right to
+ * repos at it; DENIED; InsufficientScope, which is the only one for anonymous callers
  */
 export async function openRepo(db: ReadDb, caller: ContentCaller, request: RepoRequest): Promise<string> {
   return openFound(await findAllowed(db, caller, request.name), db, caller, request);
@@ -93,11 +93,16 @@ function authorizeRepo(target: RepositoryTarget | undefined, caller: ContentCall
   // The same answer for all that is not public. Clients then ask for a login.
   if (isAnonymous(caller.principal) && !isHeld(target, caller, request))
     throw new InsufficientScope({ type: "repository", name, action }, `log in: there is no public repository ${name}`);
-  if (target?.repoUid === undefined || caller.access.capabilitiesAt(target.repoUid) === 0n)
+  if (target?.repoUid === undefined || !mayKnow(caller, target.repoUid))
     throw new OciError("NAME_UNKNOWN", `there is no repository ${name}${hintOf(name)}`);
   assertHolds(caller, target.repoUid, needed);
   assertInScope(caller, name, action);
   return target.repoUid;
+}
+
+/** Rights to other things, such as the packages of the group, do not show which repos it has. */
+function mayKnow({ access }: ContentCaller, uid: string): boolean {
+  return (access.capabilitiesAt(uid) & ANY_OF_REPO) !== 0n;
 }
 
 /** Explains a name without an organization, which people know from registries that have a default one. */
@@ -112,11 +117,7 @@ function hintOf(name: string): string {
 export async function openRepoForPush({ name, caller, origin, now }: PushRequest, parts: PushParts): Promise<PushRepo> {
   const { reader } = parts.store;
   const target = await findPlace(reader, name, caller.access);
-  if (
-    target === undefined ||
-    !(await isWithinLimit(reader, target, caller)) ||
-    caller.access.capabilitiesAt(target.repoUid ?? target.groupUid) === 0n
-  )
+  if (target === undefined || !(await isWithinLimit(reader, target, caller)) || !mayKnow(caller, target.repoUid ?? target.groupUid))
     throw new OciError("DENIED", `you may not push to ${name}${hintOf(name) || "; its organization and folders must exist"}`);
   assertHolds(caller, target.repoUid ?? target.groupUid, neededToPush(target, parts));
   if (target.repoUid === undefined && !isCreatable(target, parts)) throw missingFolder(name, target);

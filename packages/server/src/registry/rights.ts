@@ -16,3 +16,6 @@ export const rights = {
   /** Needed at the group in which missing folders are created. */
   createFolder: capabilitySet([Capability.CAP_IAM_GROUPS_CREATE]),
 } as const;
+
+/** Without any of these at a repo, a caller does not learn that it exists. */
+export const ANY_OF_REPO = Object.values(rights).reduce((all, right) => all | right, 0n) & ~rights.createFolder;

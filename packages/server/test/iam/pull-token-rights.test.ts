@@ -155,7 +155,7 @@ describeWithWorld("rights of pull tokens", (world) => {
       const creator = await world.robot(world.orgUid);
       await world.bind(creator.uid, await builtInRole(world, role), world.orgUid);
       const token = await create(world.orgUid, { rights: [right] }, creator);
-      assert.equal(await statusOf(token, "GET", "my-org/created/manifests/1"), right === Right.IMAGES_PULL ? 200 : 403);
+      assert.equal(await statusOf(token, "GET", "my-org/created/manifests/1"), right === Right.IMAGES_PULL ? 200 : 404);
       for (const refused of [foreign, Right.IMAGES_PUSH])
         assert.equal(codeOf(await attempt(world.orgUid, { rights: [refused] }, creator)), Code.PERMISSION_DENIED, role);
       const listed = await world.must(methods.listPullTokens, {}, creator.token);

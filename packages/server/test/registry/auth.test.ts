@@ -171,6 +171,31 @@ test("a job with only registry.pull can pull but not push, and revoking its bind
   }
 });
 
+test("a caller without a right to repos does not learn from a pull or a push which repos a group has", async () => {
+  const team = await world.group(world.orgUid, "packages");
+  await owner.image("my-org/packages/existing", "1");
+  const { token } = await world.robot(team, [Capability.CAP_LIBRARIES_PYTHON_LIST, Capability.CAP_IAM_GROUPS_LIST]);
+  const robot = as(`Bearer ${token}`);
+  const digest = `sha256:${"0".repeat(64)}`;
+  for (const [method, path] of [
+    ["GET", "manifests/1"],
+    ["GET", `blobs/${digest}`],
+    ["GET", "tags/list"],
+    ["GET", `referrers/${digest}`],
+    ["POST", "blobs/uploads/"],
+    ["PUT", "manifests/2"],
+    ["DELETE", "manifests/1"],
+  ] as const) {
+    const answerFor = async (name: string) => {
+      const { status, body } = await robot.send(method, `my-org/packages/${name}/${path}`, { body: "{}" });
+      return [status, body.toString().replaceAll(`/${name}`, "/NAME")];
+    };
+    const refused = await answerFor("existing");
+    assert.equal(refused[0], method === "GET" || method === "DELETE" ? 404 : 403, `${method} ${path}`);
+    assert.deepEqual(refused, await answerFor("absent"), `${method} ${path}`);
+  }
+});
+
 test("registry.push permits pushing and creating repos, and a denied push does not reveal what exists", async () => {
   const folder = await world.group(world.orgUid, "team");
   const { uid, token } = await world.robot(folder);
