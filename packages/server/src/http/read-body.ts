@@ -2,6 +2,7 @@
 import type { Http2ServerRequest } from "node:http2";
 import type { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
+import { CollectedBytes } from "../lib/collected-bytes.ts";
 import { Code, HoltError, invalidArgument } from "../lib/errors.ts";
 import type { HttpRequest } from "./http-exchange.ts";
 import { type Allowance, MessageTooLargeError } from "./request-memory.ts";
@@ -51,25 +52,23 @@ export async function inflate(bytes: Uint8Array, allowance: Allowance): Promise<
 /** @param broken makes the error for a source that ends early */
 function collect(source: Readable, allowance: Allowance, limit: number, broken: () => HoltError): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    let chunks: Buffer[] | undefined = [];
-    let length = 0;
+    let body: CollectedBytes | undefined = new CollectedBytes();
     source.on("data", (chunk: Buffer) => {
       // Discards what arrives after a refusal, so that the client gets to read the response.
-      if (chunks === undefined) return;
-      length += chunk.length;
+      if (body === undefined) return;
       try {
-        if (length > limit) throw new MessageTooLargeError(allowance.messageBytes);
+        if (body.length + chunk.length > limit) throw new MessageTooLargeError(allowance.messageBytes);
         allowance.take(chunk.length);
-        chunks.push(chunk);
+        body.add(chunk);
       } catch (error) {
-        chunks = undefined;
+        body = undefined;
         reject(error);
       }
     });
     source.once("end", () => {
       // A reset HTTP/2 stream also emits 'end', but it is closed by then.
       if (carrierOf(source).closed) reject(broken());
-      else resolve(chunks?.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks ?? []));
+      else resolve(body?.whole() ?? EMPTY);
     });
     const leave = (): void => {
       if (!source.readableEnded) reject(broken());

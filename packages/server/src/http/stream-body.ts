@@ -3,6 +3,7 @@
  * mostly in the same turn of the event loop, so it is taken from the stream at once. A longer one waits under backpressure until it is read.
  */
 import { constants, type ServerHttp2Stream } from "node:http2";
+import { CollectedBytes } from "../lib/collected-bytes.ts";
 import { limitBodyTime } from "./http2-server.ts";
 import { clientLeft } from "./read-body.ts";
 import { type Allowance, MessageTooLargeError } from "./request-memory.ts";
@@ -21,8 +22,8 @@ interface Waiting {
 export class StreamBody {
   readonly #stream: ServerHttp2Stream;
   /** Undefined once the body was refused: what still arrives is discarded, so that the client gets to read the response. */
-  #chunks: Buffer[] | undefined = [];
-  #length = 0;
+  #bytes: CollectedBytes | undefined = new CollectedBytes();
+  #earlyFrames = 0;
   #waiting: Waiting | undefined;
   #onEnd: (() => void) | undefined;
 
@@ -53,7 +54,7 @@ export class StreamBody {
   read(allowance: Allowance, overhead: number): Buffer | Promise<Buffer> {
     const limit = allowance.messageBytes + overhead;
     try {
-      this.#account(this.#length, allowance, limit);
+      this.#account(this.#bytes?.length ?? 0, allowance, limit);
     } catch (error) {
       this.#discard();
       throw error;
@@ -79,16 +80,15 @@ export class StreamBody {
   }
 
   #discard(): void {
-    this.#chunks = undefined;
+    this.#bytes = undefined;
     this.#stream.resume();
   }
 
   #add(chunk: Buffer): void {
-    if (this.#chunks === undefined) return;
-    this.#chunks.push(chunk);
-    this.#length += chunk.length;
+    if (this.#bytes === undefined) return;
+    this.#bytes.add(chunk);
     if (this.#waiting !== undefined) this.#accept(chunk.length, this.#waiting);
-    else if (this.#chunks.length === EARLY_FRAMES) this.#stream.pause();
+    else if (++this.#earlyFrames === EARLY_FRAMES) this.#stream.pause();
   }
 
   #accept(bytes: number, { allowance, limit, reject }: Waiting): void {
@@ -101,7 +101,7 @@ export class StreamBody {
   }
 
   #account(bytes: number, allowance: Allowance, limit: number): void {
-    if (this.#length > limit) throw new MessageTooLargeError(allowance.messageBytes);
+    if (this.#bytes !== undefined && this.#bytes.length > limit) throw new MessageTooLargeError(allowance.messageBytes);
     if (bytes > 0) allowance.take(bytes);
   }
 
@@ -122,8 +122,8 @@ export class StreamBody {
   #whole(): Buffer {
     // A reset stream also ends, but it is closed by then.
     if (this.#stream.closed) throw clientLeft();
-    const chunks = this.#chunks ?? [];
-    this.#chunks = undefined;
-    return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
+    const bytes = this.#bytes ?? new CollectedBytes();
+    this.#bytes = undefined;
+    return bytes.whole();
   }
 }

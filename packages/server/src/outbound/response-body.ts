@@ -1,5 +1,6 @@
 /** Reads the bodies of responses within a limit. */
 import type { Dispatcher } from "undici";
+import { CollectedBytes } from "../lib/collected-bytes.ts";
 import { asOutboundError, OutboundError } from "./error.ts";
 
 type Body = Dispatcher.ResponseData["body"];
@@ -29,9 +30,9 @@ export async function dump(body: Body, maxBytes: number, keepBytes: number): Pro
 
 /** @throws OutboundError for a body of more than `maxBytes` */
 export async function readBody(body: Body, url: URL, maxBytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  await forEachChunk(body, url, maxBytes, (chunk) => void chunks.push(chunk));
-  return Buffer.concat(chunks);
+  const bytes = new CollectedBytes();
+  await forEachChunk(body, url, maxBytes, (chunk) => bytes.add(chunk));
+  return bytes.whole();
 }
 
 /** @throws OutboundError for a body of more than `maxBytes`; errors of `use` */

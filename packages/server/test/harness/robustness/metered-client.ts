@@ -28,6 +28,10 @@ export interface MeteredClient extends AsyncDisposable {
   send(request: MeteredRequest): Promise<Cost>;
   /** Serves documents by path on a server of the client's thread; `{origin}` in them becomes its URL. @returns its URL */
   serve(documents: Readonly<Record<string, string>>): Promise<string>;
+  /** Sends bytes on a connection of its own, until the server closes it. */
+  sendBytes(bytes: Uint8Array): Promise<Cost>;
+  /** Answers every connection with these bytes, whatever it asks for, on a server of the client's thread. @returns its URL */
+  serveBytes(bytes: Uint8Array): Promise<string>;
 }
 
 export type ToClient =
@@ -39,7 +43,9 @@ export type ToClient =
       readonly body: Uint8Array | undefined;
       readonly isGrpc: boolean;
     }
-  | { readonly kind: "serve"; readonly documents: Readonly<Record<string, string>> };
+  | { readonly kind: "serve"; readonly documents: Readonly<Record<string, string>> }
+  | { readonly kind: "sendBytes"; readonly url: string; readonly bytes: Uint8Array }
+  | { readonly kind: "serveBytes"; readonly bytes: Uint8Array };
 export type FromClient =
   | { readonly kind: "answer"; readonly status: number; readonly text: string; readonly memoryMb: number }
   | { readonly kind: "serving"; readonly origin: string };
@@ -51,22 +57,28 @@ export function startMeteredClient(baseUrl: string, token: string): MeteredClien
     const [answer] = (await once(thread, "message")) as [FromClient];
     return answer;
   };
+  const measure = async (message: ToClient): Promise<Cost> => {
+    const before = process.threadCpuUsage();
+    const answer = await ask(message);
+    const { user, system } = process.threadCpuUsage(before);
+    if (answer.kind !== "answer") throw new Error("the client answered something else");
+    const { status, text, memoryMb } = answer;
+    return { status, text, cpuMs: (user + system) / 1000, memoryMb };
+  };
+  const serve = async (message: ToClient): Promise<string> => {
+    const answer = await ask(message);
+    if (answer.kind !== "serving") throw new Error("the client answered something else");
+    return answer.origin;
+  };
   return {
-    async send({ method, path, headers = {}, body, isGrpc = false }) {
+    send({ method, path, headers = {}, body, isGrpc = false }) {
       const bytes = typeof body === "string" ? Buffer.from(body) : body;
       const all = { authorization: `Bearer ${token}`, ...headers };
-      const before = process.threadCpuUsage();
-      const answer = await ask({ kind: "send", url: baseUrl + path, method, headers: all, body: bytes, isGrpc });
-      const { user, system } = process.threadCpuUsage(before);
-      if (answer.kind !== "answer") throw new Error("the client answered something else");
-      const { status, text, memoryMb } = answer;
-      return { status, text, cpuMs: (user + system) / 1000, memoryMb };
+      return measure({ kind: "send", url: baseUrl + path, method, headers: all, body: bytes, isGrpc });
     },
-    async serve(documents) {
-      const answer = await ask({ kind: "serve", documents });
-      if (answer.kind !== "serving") throw new Error("the client answered something else");
-      return answer.origin;
-    },
+    serve: (documents) => serve({ kind: "serve", documents }),
+    sendBytes: (bytes) => measure({ kind: "sendBytes", url: baseUrl, bytes }),
+    serveBytes: (bytes) => serve({ kind: "serveBytes", bytes }),
     [Symbol.asyncDispose]: async () => void (await thread.terminate()),
   };
 }

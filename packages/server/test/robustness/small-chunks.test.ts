@@ -1,0 +1,31 @@
+/** Sends a body in chunks of one byte, which must not take many times its size in memory. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { type MeteredClient, startMeteredClient } from "../harness/robustness/metered-client.ts";
+import { startWorld, type World } from "../harness/world.ts";
+
+const MAX_MEMORY_MB = 64;
+
+let world: World;
+let client: MeteredClient;
+before(async () => {
+  world = await startWorld();
+  client = startMeteredClient(world.baseUrl, world.token);
+});
+after(async () => {
+  await client[Symbol.asyncDispose]();
+  await world[Symbol.asyncDispose]();
+});
+
+test("a body of HTTP/1.1 in many chunks of one byte takes little memory", async () => {
+  const head = [
+    `POST /registry/v2/repos/${world.orgUid} HTTP/1.1`,
+    ...["host: h", "connection: close", "transfer-encoding: chunked", "content-type: application/json"],
+    `authorization: Bearer ${world.token}`,
+  ];
+  const bytes = Buffer.from(`${head.join("\r\n")}\r\n\r\n${"1\r\nA\r\n".repeat(500_000)}0\r\n\r\n`);
+  // Measured once: a second time, the process would use the memory of the first.
+  const { text, memoryMb } = await client.sendBytes(bytes);
+  assert.match(text, /^HTTP\/1.1 400 .*is not valid JSON/s);
+  assert.ok(memoryMb <= MAX_MEMORY_MB, `${memoryMb.toFixed()} MB`);
+});
