@@ -2,6 +2,7 @@
 import { type Dispatcher, request, Agent as UndiciAgent } from "undici";
 import type { AddressPolicy } from "./address.ts";
 import { createConnector } from "./connector.ts";
+import { OutboundError } from "./error.ts";
 import type { Resolve } from "./name-lookup.ts";
 
 export interface AgentOptions {
@@ -28,6 +29,8 @@ export interface Agent {
 
 const MAX_HEADER_BYTES = 16 * 1024;
 const KEEP_ALIVE_MS = 4000;
+/** Responses of status 1xx to one request. */
+const MAX_INTERIM_RESPONSES = 16;
 
 export function createAgent({ policy, timeoutMs, maxConnections, resolve }: AgentOptions): Agent {
   const dispatcher = new UndiciAgent({
@@ -38,7 +41,19 @@ export function createAgent({ policy, timeoutMs, maxConnections, resolve }: Agen
     maxHeaderSize: MAX_HEADER_BYTES,
   });
   return {
-    send: (url, wanted) => request(url, { dispatcher, ...wanted }),
+    send(url, { signal, ...wanted }) {
+      const flood = new AbortController();
+      let interimResponses = 0;
+      const onInfo = () => {
+        interimResponses++;
+        if (interimResponses > MAX_INTERIM_RESPONSES) flood.abort(tooManyInterim(url));
+      };
+      return request(url, { dispatcher, ...wanted, signal: AbortSignal.any([signal, flood.signal]), onInfo });
+    },
     destroy: () => dispatcher.destroy(),
   };
+}
+
+function tooManyInterim({ host }: URL): OutboundError {
+  return new OutboundError("body", `${host} sent more than ${MAX_INTERIM_RESPONSES} interim responses (status 1xx) and no final one`);
 }

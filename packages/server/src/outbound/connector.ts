@@ -1,11 +1,13 @@
 /**
  * Opens the sockets of client.ts, only to allowed addresses. It checks the resolved addresses and the socket's peer.
  */
-import { isIP, type LookupFunction } from "node:net";
+import { isIP, type LookupFunction, type Socket } from "node:net";
 import { buildConnector } from "undici";
 import type { AddressPolicy } from "./address.ts";
 import { OutboundError } from "./error.ts";
 import { lookUpName, type Resolve } from "./name-lookup.ts";
+
+const MAX_READ_BYTES = 2048;
 
 /**
  * Each connection uses the resolver's answer that was checked, so DNS rebinding cannot bypass the check. Plain http
@@ -25,11 +27,21 @@ function guard(isAllowed: (address: string) => boolean, timeout: number, resolve
     if (isIP(literal) !== 0 && !isAllowed(literal)) return callback(denied(options.hostname), null);
     connect(options, (error, socket) => {
       if (error !== null) return callback(error, null);
-      if (isAllowed(socket.remoteAddress ?? "")) return callback(null, socket);
+      if (isAllowed(socket.remoteAddress ?? "")) return callback(null, limitReads(socket));
       socket.destroy();
       callback(denied(options.hostname), null);
     });
   };
+}
+
+/**
+ * Undici parses all bytes of a read, also after headers above its limit have made it close the socket, and then creates an error for each
+ * further header. So a read returns few bytes, and none after the end of the socket.
+ */
+function limitReads<Connection extends Socket>(socket: Connection): Connection {
+  const read = socket.read.bind(socket);
+  socket.read = (size) => (socket.destroyed ? null : read(size ?? (Math.min(socket.readableLength, MAX_READ_BYTES) || undefined)));
+  return socket;
 }
 
 function filteredLookup(isAllowed: (address: string) => boolean, resolve: Resolve): LookupFunction {
