@@ -313,6 +313,11 @@ describeWithWorld("identities", (world) => {
     assert.equal((await update({}, "", other)).company, "");
     const stored = await world.store.reader.selectFrom("identity_metadata").select("body").where("uid", "=", user.uid).execute();
     assert.ok(!JSON.stringify(stored).includes("secret"));
+    for (const name of ["company", "hubspotUtk"])
+      assertInvalid(
+        await world.raw("PATCH", `${path}:updateIdentityMetadata`, { identityMetadata: { [name]: "a".repeat(16_385) } }, user.token),
+        "identity_metadata",
+      );
     const narrowed = await world.narrow(user, { cap: ["groups.list"] });
     const body = { identityMetadata: { company: "mine" } };
     assertRefused(await world.raw("PATCH", `${path}:updateIdentityMetadata`, body, narrowed.token), Code.PERMISSION_DENIED);

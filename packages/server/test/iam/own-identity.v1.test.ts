@@ -39,6 +39,8 @@ describeWithWorld("identities of the events package", (world) => {
       await world.grpc.call(Identities.method.updateMetadata, { onboardingQuestions: { companyName: "Over gRPC" } }, user.token),
     );
     assert.equal(onboardingQuestions?.companyName, "Over gRPC");
+    const long = { onboardingQuestions: { providers: ["a".repeat(16_385)] } };
+    assert.equal(codeOf(await world.grpc.call(Identities.method.updateMetadata, long, user.token)), Code.INVALID_ARGUMENT);
     const events = await world.store.reader
       .selectFrom("outbox")
       .selectAll()

@@ -27,10 +27,12 @@ export async function updateIdentityMetadata(
   const row = await db.selectFrom("identity_metadata").select("body").where("uid", "=", principal.uid).executeTakeFirst();
   const stored = row === undefined ? create(IdentityMetadataSchema) : fromJsonString(IdentityMetadataSchema, row.body);
   const next = applyMask(IdentityMetadataSchema, stored, identityMetadata, updateMask);
+  // Before they are encoded. An event has the text that is not stored, too.
+  assertSmallMetadata(textLength(next));
   const kept = clone(IdentityMetadataSchema, next);
   kept.hubspotUtk = "";
   const body = toJsonString(IdentityMetadataSchema, kept);
-  if (body.length > MAX_BODY) throw invalidArgument("identity_metadata", `identity_metadata must be smaller than ${MAX_BODY} characters`);
+  assertSmallMetadata(body.length);
   call.changed = body !== row?.body || next.hubspotUtk !== "";
   if (call.changed) await store(principal.uid, body, call);
   next.uid = principal.uid;
@@ -38,6 +40,18 @@ export async function updateIdentityMetadata(
   next.givenName = principal.upstream.given_name ?? "";
   next.familyName = principal.upstream.family_name ?? "";
   return next;
+}
+
+function textLength(metadata: IdentityMetadata): number {
+  return IdentityMetadataSchema.fields.reduce((sum, { localName }) => {
+    const value: unknown = metadata[localName as keyof IdentityMetadata];
+    return typeof value === "string" ? sum + value.length : sum;
+  }, 0);
+}
+
+/** @param length characters */
+export function assertSmallMetadata(length: number): void {
+  if (length > MAX_BODY) throw invalidArgument("identity_metadata", `identity_metadata must be smaller than ${MAX_BODY} characters`);
 }
 
 async function store(uid: string, body: string, { db, now }: WriteCall): Promise<void> {

@@ -22,7 +22,7 @@ import type { Differences } from "../../api/v1/field-pairs.ts";
 import { Code, HoltError, invalidArgument, permissionDenied } from "../../lib/errors.ts";
 import { compileJsonEncoder } from "../../lib/proto-json.ts";
 import { identities } from "../api/identities.ts";
-import { updateIdentityMetadata } from "../api/identity-metadata.ts";
+import { assertSmallMetadata, updateIdentityMetadata } from "../api/identity-metadata.ts";
 import { isStaff, type StaffCollaborators } from "../api/staff.ts";
 import type { Grants } from "../grants/grants.ts";
 import { newUserIdentity, userIdentityUid } from "../identities/user-identity.ts";
@@ -88,7 +88,9 @@ async function updateMetadata({ onboardingQuestions: given, updatesOptIn }: Iden
     identityMetadata: { ...answers, updatesOptIn },
     updateMask: create(FieldMaskSchema, { paths }),
   });
+  const providers = given?.providers ?? [];
+  assertSmallMetadata(JSON.stringify(providers).length);
   const stored = JSON.parse(encode(await updateIdentityMetadata(request, call))) as JsonObject;
-  const onboardingQuestions = { ...questionsToV1(stored), providers: given?.providers ?? [] };
+  const onboardingQuestions = { ...questionsToV1(stored), providers };
   return new JsonText(IdentityMetadataV1Schema, JSON.stringify({ ...metadataToV1(stored), onboardingQuestions }));
 }
