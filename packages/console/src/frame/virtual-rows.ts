@@ -1,6 +1,6 @@
 /** Puts only the visible rows of a long list into the page, and moves the focus to any row. */
-import { useVirtualizer } from "@tanstack/react-virtual";
-import { useRef } from "react";
+import { defaultRangeExtractor, type Range, useVirtualizer } from "@tanstack/react-virtual";
+import { type KeyboardEvent, useRef } from "react";
 
 export interface VirtualRowsOptions {
   readonly count: number;
@@ -8,10 +8,12 @@ export interface VirtualRowsOptions {
   readonly rowHeight: number;
   /** All rows are measured again if this function changes. */
   readonly keyOf: (index: number) => string | number;
+  /** Index of the row that has the focus, or had it last. It stays in the page while others scroll, so that it keeps the focus. */
+  readonly focused: number | undefined;
 }
 
 /** The element of a row needs the attribute `data-index`. */
-export function useVirtualRows({ count, rowHeight, keyOf }: VirtualRowsOptions) {
+export function useVirtualRows({ count, rowHeight, keyOf, focused }: VirtualRowsOptions) {
   const scroller = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({
     count,
@@ -19,6 +21,7 @@ export function useVirtualRows({ count, rowHeight, keyOf }: VirtualRowsOptions) 
     estimateSize: () => rowHeight,
     getItemKey: keyOf,
     overscan: 12,
+    rangeExtractor: (range) => withRow(range, focused),
   });
 
   function focusRow(index: number): void {
@@ -33,5 +36,25 @@ export function useVirtualRows({ count, rowHeight, keyOf }: VirtualRowsOptions) 
     requestAnimationFrame(() => rowOf()?.focus());
   }
 
-  return { scroller, virtual, focusRow };
+  /** The row that a key leads to from another one; undefined for other keys. */
+  function rowAfter(key: string, index: number): number | undefined {
+    const { startIndex = 0, endIndex = 0 } = virtual.range ?? {};
+    const page = Math.max(1, endIndex - startIndex - 1);
+    const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -count, End: count };
+    const step = steps[key];
+    return step === undefined ? undefined : Math.max(0, Math.min(count - 1, index + step));
+  }
+
+  return { scroller, virtual, focusRow, rowAfter };
+}
+
+/** Whether the keys belong to the browser, such as Alt and an arrow, which goes back. */
+export function hasModifier({ altKey, ctrlKey, metaKey }: KeyboardEvent): boolean {
+  return altKey || ctrlKey || metaKey;
+}
+
+function withRow(range: Range, row: number | undefined): number[] {
+  const indexes = defaultRangeExtractor(range);
+  if (row === undefined || row >= range.count || indexes.includes(row)) return indexes;
+  return [...indexes, row].sort((a, b) => a - b);
 }

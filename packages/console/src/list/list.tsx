@@ -46,7 +46,7 @@ export function List<Request extends DescMessage, Answer extends DescMessage, It
   const [search, change] = useSearchState();
   const orderBy = search.order ?? defaultOrder;
   const shown = chosenColumns(columns, search.columns);
-  const { query, items, total } = useListPages(props, orderBy);
+  const { query, items, total, showRows } = useListPages(props, orderBy);
   const isFiltered = filters.some(({ id }) => search[id] !== undefined);
 
   return (
@@ -79,9 +79,7 @@ export function List<Request extends DescMessage, Answer extends DescMessage, It
           onOpen={onOpen}
           orderBy={orderBy}
           onOrder={(order) => change({ order })}
-          // A page that failed is read again when the person asks for it.
-          hasMore={query.hasNextPage && !query.isFetchingNextPage && !query.isFetchNextPageError}
-          onMore={() => void query.fetchNextPage()}
+          onVisible={showRows}
         />
       )}
       {query.isFetchNextPageError && (

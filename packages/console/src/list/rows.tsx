@@ -1,7 +1,7 @@
-/** The table of a list. Rows outside of the window are not in the page; arrow keys move between rows and Enter opens one. */
+/** The table of a list. Rows outside of the window are not in the page; keys move between rows and Enter opens one. */
 import { Table, UnstyledButton } from "@mantine/core";
-import { type KeyboardEvent, type ReactNode, useCallback, useEffect } from "react";
-import { useVirtualRows } from "../frame/virtual-rows.ts";
+import { Fragment, type KeyboardEvent, type ReactNode, useCallback, useEffect, useState } from "react";
+import { hasModifier, useVirtualRows } from "../frame/virtual-rows.ts";
 import type { Column } from "./columns.ts";
 import classes from "./rows.module.css";
 
@@ -14,36 +14,33 @@ export interface RowsProps<Item> {
   readonly onOpen: ((item: Item) => void) | undefined;
   readonly orderBy: string;
   readonly onOrder: (orderBy: string) => void;
-  readonly hasMore: boolean;
-  readonly onMore: () => void;
+  /** Gets the indexes of the first and the last row that are drawn. */
+  readonly onVisible: (first: number, last: number) => void;
 }
 
 const ROW_HEIGHT = 37;
-/** The next page loads when this many rows are left. */
-const ROWS_AHEAD = 30;
 
 export function Rows<Item>(props: RowsProps<Item>) {
-  const { title, items, total, columns, keyOf, onOpen, orderBy, onOrder, hasMore, onMore } = props;
+  const { title, items, total, columns, keyOf, onOpen, orderBy, onOrder, onVisible } = props;
   const keyOfIndex = useCallback((index: number) => keyOf(items[index] as Item), [items, keyOf]);
-  const { scroller, virtual, focusRow } = useVirtualRows({ count: items.length, rowHeight: ROW_HEIGHT, keyOf: keyOfIndex });
-  const visible = virtual.getVirtualItems();
-  const last = visible.at(-1)?.index ?? 0;
-  useEffect(() => {
-    if (hasMore && last >= items.length - ROWS_AHEAD) onMore();
-  }, [hasMore, last, items.length, onMore]);
+  const [focused, setFocused] = useState<number>();
+  const count = items.length;
+  const { scroller, virtual, focusRow, rowAfter } = useVirtualRows({ count, rowHeight: ROW_HEIGHT, keyOf: keyOfIndex, focused });
+  const drawn = virtual.getVirtualItems();
+  const { startIndex: first = 0, endIndex: last = 0 } = virtual.range ?? {};
+  useEffect(() => onVisible(first, last), [onVisible, first, last]);
 
   function handleKey(event: KeyboardEvent<HTMLTableRowElement>, index: number): void {
-    if (event.target !== event.currentTarget) return;
+    if (event.target !== event.currentTarget || hasModifier(event)) return;
     const item = items[index];
     if (event.key === "Enter" && item !== undefined) onOpen?.(item);
-    const next = index + (event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0);
-    if (next === index || next < 0 || next >= items.length) return;
+    const next = rowAfter(event.key, index);
+    if (next === undefined) return;
     event.preventDefault();
+    setFocused(next);
     focusRow(next);
   }
 
-  const before = visible[0]?.start ?? 0;
-  const after = virtual.getTotalSize() - (visible.at(-1)?.end ?? 0);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: people without a pointer scroll it by keys
     <section ref={scroller} className={classes.scroller} tabIndex={0} aria-label={title}>
@@ -56,25 +53,24 @@ export function Rows<Item>(props: RowsProps<Item>) {
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
-          <Spacer height={before} columns={columns.length} />
-          {visible.map(({ index, key }) => {
-            const item = items[index] as Item;
-            return (
+          {drawn.map(({ index, key, start }, each) => (
+            <Fragment key={key as string}>
+              <Spacer height={start - (drawn[each - 1]?.end ?? 0)} columns={columns.length} />
               <Table.Tr
-                key={key as string}
                 data-index={index}
                 ref={virtual.measureElement}
                 aria-rowindex={index + 2}
                 tabIndex={0}
+                onFocus={() => setFocused(index)}
                 onKeyDown={(event) => handleKey(event, index)}
               >
                 {columns.map((column) => (
-                  <Table.Td key={column.id}>{cellOf(column, item)}</Table.Td>
+                  <Table.Td key={column.id}>{cellOf(column, items[index] as Item)}</Table.Td>
                 ))}
               </Table.Tr>
-            );
-          })}
-          <Spacer height={after} columns={columns.length} />
+            </Fragment>
+          ))}
+          <Spacer height={virtual.getTotalSize() - (drawn.at(-1)?.end ?? 0)} columns={columns.length} />
         </Table.Tbody>
       </Table>
     </section>

@@ -7,7 +7,7 @@ import { type KeyboardEvent, useCallback, useState } from "react";
 import { ErrorAlert } from "../frame/error-alert.tsx";
 import { screenPath, useOrganization } from "../frame/organization.ts";
 import { ScreenLink } from "../frame/screen-link.tsx";
-import { useVirtualRows } from "../frame/virtual-rows.ts";
+import { hasModifier, useVirtualRows } from "../frame/virtual-rows.ts";
 import { CreateGroupButton } from "./create-group.tsx";
 import classes from "./tree.module.css";
 import { type Tree, type TreeRow, useTree } from "./tree-nodes.ts";
@@ -43,8 +43,9 @@ function Rows({ tree }: { readonly tree: Tree }) {
   const organization = useOrganization();
   const navigate = useNavigate();
   const keyOf = useCallback((index: number) => rows[index]?.key ?? index, [rows]);
-  const { scroller, virtual, focusRow } = useVirtualRows({ count: rows.length, rowHeight: ROW_HEIGHT, keyOf });
-  const current = Math.min(focused, rows.length - 1);
+  const count = rows.length;
+  const current = Math.min(focused, count - 1);
+  const { scroller, virtual, focusRow, rowAfter } = useVirtualRows({ count, rowHeight: ROW_HEIGHT, keyOf, focused: current });
 
   function focus(index: number): void {
     if (index < 0 || index >= rows.length) return;
@@ -53,8 +54,9 @@ function Rows({ tree }: { readonly tree: Tree }) {
   }
 
   function handleKey(event: KeyboardEvent, index: number): void {
-    if (event.target !== event.currentTarget) return;
-    const action = actionOf(event.key, tree, index, { focus, open });
+    if (event.target !== event.currentTarget || hasModifier(event)) return;
+    const next = rowAfter(event.key, index);
+    const action = next === undefined ? actionOf(event.key, tree, index, { focus, open }) : () => focus(next);
     if (action === undefined) return;
     event.preventDefault();
     action();
@@ -98,7 +100,10 @@ interface TreeMoves {
   readonly open: (groupUid: string) => void;
 }
 
-/** The keys of a tree (WAI-ARIA Authoring Practices). @param index of the row that has the focus */
+/**
+ * The keys of a tree (WAI-ARIA Authoring Practices), without those that every list has.
+ * @param index of the row that has the focus
+ */
 function actionOf(key: string, { rows, toggle, loadMore }: Tree, index: number, { focus, open }: TreeMoves): (() => void) | undefined {
   const row = rows[index];
   if (row === undefined) return undefined;
@@ -106,10 +111,6 @@ function actionOf(key: string, { rows, toggle, loadMore }: Tree, index: number, 
   const isOpen = row.kind === "group" && row.isOpen;
   const parent = () => rows.findLastIndex(({ depth }, each) => each < index && depth < row.depth);
   const actions: Record<string, () => void> = {
-    ArrowDown: () => focus(index + 1),
-    ArrowUp: () => focus(index - 1),
-    Home: () => focus(0),
-    End: () => focus(rows.length - 1),
     ArrowRight: () => (group !== undefined && !isOpen ? toggle(group) : focus(index + 1)),
     ArrowLeft: () => (group !== undefined && isOpen ? toggle(group) : focus(parent())),
     Enter: () => {

@@ -1,0 +1,102 @@
+/** Long lists and the tree in a real browser: what is read again, and keys. */
+import assert from "node:assert/strict";
+import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import type { Page } from "playwright-core";
+import { until } from "../../server/test/harness/wait.ts";
+import { describeConsole, signInByLink } from "./console-world.ts";
+
+const GROUPS = 520;
+
+await describeConsole("long lists of the console", ({ world, walk }) => {
+  let organization: Promise<string> | undefined;
+  /** An organization with groups from team-000 to team-519. */
+  const withGroups = () => {
+    organization ??= (async () => {
+      const { uid } = await world.must(GroupsService.method.createGroup, { group: { name: "long-lists" } });
+      for (let index = 0; index < GROUPS; index++) await createGroup(uid, `team-${String(index).padStart(3, "0")}`);
+      return uid;
+    })();
+    return organization;
+  };
+  const createGroup = (parent: string, name: string) => world.must(GroupsService.method.createGroup, { parent, group: { name } });
+  const list = (page: Page) => page.getByRole("region", { name: "Groups" });
+  const row = (page: Page, name: string | RegExp) => page.getByRole("row", { name });
+  const scrollTo = (page: Page, part: number) =>
+    list(page).evaluate((element, part) => element.scrollTo(0, element.scrollHeight * part), part);
+  const focusedText = (page: Page) => page.evaluate<string>("document.activeElement.textContent");
+
+  /** Opens the list and scrolls until all pages are loaded. */
+  async function openWhole(page: Page, uid: string): Promise<void> {
+    await page.goto(`${world.baseUrl}/console/${uid}/group/${uid}?tab=groups`);
+    await page.getByText(/^\d+ of \d+ loaded$/).waitFor();
+    const count = page.getByText(/^\d+ entries$/);
+    await until(async () => {
+      await scrollTo(page, 1);
+      return (await count.count()) > 0;
+    });
+  }
+
+  walk("the focus of a long list stays at its row while others scroll, and keys move it by pages and to the ends", async ({ page }) => {
+    await signInByLink(page, world);
+    await openWhole(page, await withGroups());
+    await scrollTo(page, 0);
+    await row(page, "team-003").focus();
+    await scrollTo(page, 1);
+    await row(page, "team-519").waitFor();
+    assert.match(await focusedText(page), /^team-003/);
+    await page.keyboard.press("ArrowDown");
+    await until(async () => (await focusedText(page)).startsWith("team-004"));
+    await page.keyboard.press("PageDown");
+    await until(async () => /^team-0(0[5-9]|[1-9])/.test(await focusedText(page)));
+    await page.keyboard.press("End");
+    await until(async () => (await focusedText(page)).startsWith("team-519"));
+    await page.keyboard.press("PageUp");
+    await until(async () => /^team-5(0|1[0-8])/.test(await focusedText(page)));
+    await page.keyboard.press("Home");
+    await until(async () => (await focusedText(page)).startsWith("team-000"));
+    await row(page, "team-000").waitFor();
+  });
+
+  walk("the tree keeps the focus while it scrolls, and leaves keys of the browser alone", async ({ page }) => {
+    const uid = await withGroups();
+    await signInByLink(page, world);
+    await page.goto(`${world.baseUrl}/console/${uid}/groups`);
+    const item = (name: string) => page.getByRole("treeitem", { name });
+    await item("team-003").press("ArrowRight");
+    await page.getByText("No groups in here").waitFor();
+    await item("team-003").press("Alt+ArrowLeft");
+    assert.equal(await item("team-003").getAttribute("aria-expanded"), "true");
+    await item("team-003").evaluate((element) => element.closest("[role=tree]")?.parentElement?.scrollTo(0, 1e6));
+    await item("team-199").waitFor();
+    assert.match(await focusedText(page), /team-003/);
+    await page.keyboard.press("ArrowLeft");
+    await item("team-003").and(page.locator("[aria-expanded=false]")).waitFor({ state: "attached" });
+  });
+
+  walk("a long list keeps its position when a person returns, and reads only the visible pages again", async ({ page }) => {
+    const uid = await withGroups();
+    await signInByLink(page, world);
+    await openWhole(page, uid);
+    await row(page, "team-519").waitFor();
+    await scrollTo(page, 0.5);
+    await row(page, "team-262").getByRole("link").click();
+    await page.getByRole("heading", { name: "team-262" }).waitFor();
+    await page.getByRole("button", { name: "Edit" }).click();
+    await page.getByRole("textbox", { name: "Description" }).fill("changed");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await createGroup(uid, "team-000-new");
+    await createGroup(uid, "team-262-new");
+    let reads = 0;
+    page.on("request", (request) => {
+      if (request.url().endsWith("/ListGroups") && request.postData()?.includes("pageToken")) reads++;
+    });
+    await page.goBack();
+    await row(page, "team-262-new").waitFor();
+    await row(page, /^team-262 .*changed/).waitFor();
+    assert.ok(reads > 0 && reads <= 4, `${reads} pages were read`);
+    await scrollTo(page, 0);
+    await row(page, "team-000-new").waitFor();
+    await page.getByText("522 entries").waitFor();
+  });
+});
