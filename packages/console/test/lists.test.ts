@@ -1,4 +1,4 @@
-/** Long lists and the tree in a real browser: what is read again, and keys. */
+/** Long lists and the tree in a real browser: what is read again, keys, and filters. */
 import assert from "node:assert/strict";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import type { Page } from "playwright-core";
@@ -98,5 +98,18 @@ await describeConsole("long lists of the console", ({ world, walk }) => {
     await scrollTo(page, 0);
     await row(page, "team-000-new").waitFor();
     await page.getByText("522 entries").waitFor();
+  });
+
+  walk("a filter keeps what is typed while the list follows", async ({ page }) => {
+    const uid = await withGroups();
+    await signInByLink(page, world);
+    await page.goto(`${world.baseUrl}/console/${uid}/repositories`);
+    const field = page.getByLabel("Name");
+    await field.pressSequentially("base ");
+    await page.waitForURL(/name=base$/);
+    await page.getByText("Nothing matches the filters.").waitFor();
+    await field.pressSequentially("image");
+    await page.waitForURL(/name=base\+image$/);
+    assert.equal(await field.inputValue(), "base image");
   });
 });

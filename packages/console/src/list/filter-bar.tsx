@@ -1,7 +1,7 @@
 /** The filters of a list, and the choice of its columns. */
 import { Button, Checkbox, Popover, Select, Stack, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { ObjectField } from "../form/object-field.tsx";
 import type { Search } from "../frame/search.ts";
 import type { Filter } from "./filters.ts";
@@ -71,8 +71,16 @@ interface TypedFilterProps {
 
 function TypedFilter({ filter, value, onChange }: TypedFilterProps) {
   const [typed, setTyped] = useState(value);
-  const report = useDebouncedCallback(onChange, TYPING_MS);
-  useEffect(() => setTyped(value), [value]);
+  const reported = useRef(value);
+  const report = useDebouncedCallback((text: string) => {
+    reported.current = text;
+    onChange(text);
+  }, TYPING_MS);
+  // The address follows what was typed, later and without spaces at its ends. Only other changes of it replace the input.
+  useEffect(() => {
+    if (value !== reported.current) setTyped(value);
+    reported.current = value;
+  }, [value]);
   return (
     <TextInput
       size="xs"
