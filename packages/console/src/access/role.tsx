@@ -1,5 +1,4 @@
 /** One role: its capabilities by domain, and where it is bound. */
-import { useQuery } from "@connectrpc/connect-query";
 import { type Role, RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
 import { Text } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
@@ -13,6 +12,7 @@ import { ObjectFrame } from "../object/object.tsx";
 import { parentOf } from "../object/parent-of.ts";
 import { Time } from "../object/time.tsx";
 import { useDelete } from "../object/use-delete.ts";
+import { useObject } from "../object/use-object.ts";
 import { RoleBindings } from "./binding-lists.tsx";
 import { namedCapability } from "./capabilities.ts";
 import { CreateRoleButton, EditRoleButton } from "./edit-role.tsx";
@@ -20,8 +20,8 @@ import { CreateRoleButton, EditRoleButton } from "./edit-role.tsx";
 export function Screen() {
   const uid = useObjectUid();
   const organization = useOrganization();
-  const { data: role, error, refetch } = useQuery(RolesService.method.getRole, { uid });
-  if (error !== null) return <ErrorAlert error={error} title="The role cannot be shown" onRetry={() => void refetch()} />;
+  const { data: role, error, retry } = useObject(RolesService.method.getRole, { uid });
+  if (error !== null) return <ErrorAlert error={error} title="The role cannot be shown" onRetry={retry} />;
   if (role === undefined) return <Loading />;
   return (
     <ObjectFrame

@@ -1,5 +1,4 @@
 /** One advisory: its events as a timeline with their review, what is published of it, and its subject. */
-import { useQuery } from "@connectrpc/connect-query";
 import { Advisories } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import {
   AdvisoriesService,
@@ -21,6 +20,7 @@ import { ObjectFrame } from "../object/object.tsx";
 import { parentOf } from "../object/parent-of.ts";
 import { Time, timeText } from "../object/time.tsx";
 import { useDelete } from "../object/use-delete.ts";
+import { useObject } from "../object/use-object.ts";
 import { GroupPath } from "../tree/group-path.tsx";
 import { AddEventButton } from "./add-event.tsx";
 import { EditAdvisoryButton } from "./edit-advisory.tsx";
@@ -33,8 +33,8 @@ export function Screen() {
   const organization = useOrganization();
   const navigate = useNavigate();
   const remove = useDelete(Advisories.method.delete);
-  const { data: advisory, error, refetch } = useQuery(AdvisoriesService.method.getAdvisory, { uid });
-  if (error !== null) return <ErrorAlert error={error} title="The advisory cannot be shown" onRetry={() => void refetch()} />;
+  const { data: advisory, error, retry } = useObject(AdvisoriesService.method.getAdvisory, { uid });
+  if (error !== null) return <ErrorAlert error={error} title="The advisory cannot be shown" onRetry={retry} />;
   if (advisory === undefined) return <Loading />;
   const group = parentOf(uid);
   const leave = () => navigate({ to: screenPath(organization, "/advisories"), search: {} });

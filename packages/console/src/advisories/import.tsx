@@ -1,5 +1,4 @@
 /** One import, with its progress while it runs, and the records that it left out. */
-import { useQuery } from "@connectrpc/connect-query";
 import { type Import, Import_State, Import_StateSchema, type ImportProblem, ImportsService } from "@holt/api/gen/holt/v1/imports_pb.ts";
 import { Loader, Table, Text } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
@@ -14,6 +13,7 @@ import { ObjectFrame } from "../object/object.tsx";
 import { parentOf } from "../object/parent-of.ts";
 import { Time } from "../object/time.tsx";
 import { useDelete } from "../object/use-delete.ts";
+import { useObject } from "../object/use-object.ts";
 import { WideTable } from "../object/wide-table.tsx";
 import { GroupPath } from "../tree/group-path.tsx";
 
@@ -25,12 +25,12 @@ export function Screen() {
   const organization = useOrganization();
   const navigate = useNavigate();
   const remove = useDelete(ImportsService.method.deleteImport);
-  const { data, error, refetch } = useQuery(
+  const { data, error, retry } = useObject(
     ImportsService.method.getImport,
     { uid },
     { refetchInterval: ({ state }) => (state.data === undefined || FINAL.has(state.data.state) ? false : REFRESH_MS) },
   );
-  if (error !== null) return <ErrorAlert error={error} title="The import cannot be shown" onRetry={() => void refetch()} />;
+  if (error !== null) return <ErrorAlert error={error} title="The import cannot be shown" onRetry={retry} />;
   if (data === undefined) return <Loading />;
   const leave = () => navigate({ to: screenPath(organization, "/imports"), search: {} });
   return (

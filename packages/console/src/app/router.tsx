@@ -1,9 +1,10 @@
 /** The addresses of the console. */
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet, redirect } from "@tanstack/react-router";
+import { createRootRoute, createRoute, createRouter, Outlet, redirect } from "@tanstack/react-router";
 import { ErrorPage, NotFoundPage } from "../frame/error-page.tsx";
 import { Loading } from "../frame/loading.tsx";
 import { parseSearch, stringifySearch } from "../frame/search.ts";
 import { startSession } from "../session/session.ts";
+import { lazyScreen } from "./lazy-screen.tsx";
 import { screens } from "./screens.ts";
 
 const root = createRootRoute({ component: Outlet, notFoundComponent: NotFoundPage });
@@ -11,7 +12,7 @@ const root = createRootRoute({ component: Outlet, notFoundComponent: NotFoundPag
 const signIn = createRoute({
   getParentRoute: () => root,
   path: "/sign-in",
-  component: lazyRouteComponent(() => import("../session/sign-in.tsx"), "SignIn"),
+  component: lazyScreen(() => import("../session/sign-in.tsx").then(({ SignIn }) => SignIn)),
 });
 
 /** Everything but the sign-in needs a session. */
@@ -28,17 +29,17 @@ const signedIn = createRoute({
 const organizations = createRoute({
   getParentRoute: () => signedIn,
   path: "/",
-  component: lazyRouteComponent(() => import("../home/organizations.tsx"), "Organizations"),
+  component: lazyScreen(() => import("../home/organizations.tsx").then(({ Organizations }) => Organizations)),
 });
 
 const organization = createRoute({
   getParentRoute: () => signedIn,
   path: "/$organization",
-  component: lazyRouteComponent(() => import("../frame/layout.tsx"), "Layout"),
+  component: lazyScreen(() => import("../frame/layout.tsx").then(({ Layout }) => Layout)),
 });
 
 const screenRoutes = screens.map(({ path, load }) =>
-  createRoute({ getParentRoute: () => organization, path, component: lazyRouteComponent(load, "Screen") }),
+  createRoute({ getParentRoute: () => organization, path, component: lazyScreen(() => load().then(({ Screen }) => Screen)) }),
 );
 
 export const router = createRouter({

@@ -23,6 +23,7 @@ export const adaptedColors: CSSVariablesResolver = () => ({
     "--mantine-color-placeholder": "#6b727a",
     "--mantine-color-error": "#b42323",
     "--mantine-color-anchor": "#1864ab",
+    "--mantine-color-blue-light-hover": "#c5e5ff",
   },
   dark: {
     "--mantine-color-dimmed": "#b3b9c0",

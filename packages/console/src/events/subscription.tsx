@@ -14,14 +14,15 @@ import { EventsTab } from "../object/events-tab.tsx";
 import { ObjectFrame } from "../object/object.tsx";
 import { parentOf } from "../object/parent-of.ts";
 import { useDelete } from "../object/use-delete.ts";
+import { useObject } from "../object/use-object.ts";
 import { GroupPath } from "../tree/group-path.tsx";
 import { Deliveries } from "./deliveries.tsx";
 import { SubscriptionHealth } from "./subscription-health.tsx";
 
 export function Screen() {
   const uid = useObjectUid();
-  const { data: subscription, error, refetch } = useQuery(SubscriptionSettingsService.method.getSubscription, { uid });
-  if (error !== null) return <ErrorAlert error={error} title="The webhook cannot be shown" onRetry={() => void refetch()} />;
+  const { data: subscription, error, retry } = useObject(SubscriptionSettingsService.method.getSubscription, { uid });
+  if (error !== null) return <ErrorAlert error={error} title="The webhook cannot be shown" onRetry={retry} />;
   if (subscription === undefined) return <Loading />;
   return (
     <ObjectFrame

@@ -13,7 +13,9 @@ import { signOut } from "../session/session.ts";
 import { SessionEndedDialog } from "../session/session-ended-dialog.tsx";
 import { CommandPaletteButton } from "./command-palette-button.tsx";
 import { commandPaletteStore, openCommandPalette } from "./command-palette-store.ts";
+import { Dialog } from "./dialog.tsx";
 import { Titled } from "./document-title.tsx";
+import { ErrorAlert } from "./error-alert.tsx";
 import { MissingPage } from "./error-page.tsx";
 import classes from "./layout.module.css";
 import { Navigation } from "./navigation.tsx";
@@ -90,6 +92,11 @@ function Palette() {
 function PersonMenu() {
   const { name } = useRights();
   const { colorScheme, setColorScheme } = useMantineColorScheme();
+  const [error, setError] = useState<unknown>();
+  const leave = () => {
+    setError(undefined);
+    signOut().then(() => location.assign("/console/"), setError);
+  };
   return (
     <Menu position="bottom-end" shadow="md">
       <Menu.Target>
@@ -120,8 +127,13 @@ function PersonMenu() {
         <Menu.Item component="a" href="/docs">
           API browser
         </Menu.Item>
-        <Menu.Item onClick={() => void signOut().then(() => location.assign("/console/"))}>Sign out</Menu.Item>
+        <Menu.Item onClick={leave}>Sign out</Menu.Item>
       </Menu.Dropdown>
+      {error !== undefined && (
+        <Dialog title="You are still signed in" onClose={() => setError(undefined)}>
+          <ErrorAlert error={error} onRetry={leave} />
+        </Dialog>
+      )}
     </Menu>
   );
 }

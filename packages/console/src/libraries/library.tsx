@@ -1,5 +1,4 @@
 /** One library: its versions, its files, how to install it, and what has happened to it. */
-import { useQuery } from "@connectrpc/connect-query";
 import { LibraryArtifactsService } from "@holt/api/gen/holt/v1/library_artifacts_pb.ts";
 import type { Artifact } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { ErrorAlert } from "../frame/error-alert.tsx";
@@ -11,6 +10,7 @@ import { EventsTab } from "../object/events-tab.tsx";
 import { ObjectFrame } from "../object/object.tsx";
 import { parentOf } from "../object/parent-of.ts";
 import { Time } from "../object/time.tsx";
+import { useObject } from "../object/use-object.ts";
 import { GroupPath } from "../tree/group-path.tsx";
 import { ecosystemView } from "./ecosystem.ts";
 import { LibraryFiles } from "./library-files.tsx";
@@ -20,8 +20,8 @@ import { UploadButton } from "./upload.tsx";
 
 export function Screen() {
   const uid = useObjectUid();
-  const { data: library, error, refetch } = useQuery(LibraryArtifactsService.method.getLibraryArtifact, { uid });
-  if (error !== null) return <ErrorAlert error={error} title="The library cannot be shown" onRetry={() => void refetch()} />;
+  const { data: library, error, retry } = useObject(LibraryArtifactsService.method.getLibraryArtifact, { uid });
+  if (error !== null) return <ErrorAlert error={error} title="The library cannot be shown" onRetry={retry} />;
   if (library === undefined) return <Loading />;
   const group = parentOf(uid);
   const ecosystem = ecosystemView(library.ecosystem);

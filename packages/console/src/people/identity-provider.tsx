@@ -1,5 +1,4 @@
 /** One identity provider: its configuration, the roles of its groups, and what the directory provisions. */
-import { useQuery } from "@connectrpc/connect-query";
 import {
   type IdentityProvider,
   IdentityProvider_OIDC_CorrelationRuleSchema,
@@ -17,6 +16,7 @@ import { EventsTab } from "../object/events-tab.tsx";
 import { ObjectFrame } from "../object/object.tsx";
 import { Time } from "../object/time.tsx";
 import { useDelete } from "../object/use-delete.ts";
+import { useObject } from "../object/use-object.ts";
 import { EditProviderButton } from "./edit-identity-provider.tsx";
 import { GroupMappings } from "./group-mappings.tsx";
 import { Scim } from "./scim.tsx";
@@ -24,8 +24,8 @@ import { Scim } from "./scim.tsx";
 export function Screen() {
   const uid = useObjectUid();
   const organization = useOrganization();
-  const { data: provider, error, refetch } = useQuery(IdentityProvidersService.method.getIdentityProvider, { uid });
-  if (error !== null) return <ErrorAlert error={error} title="The identity provider cannot be shown" onRetry={() => void refetch()} />;
+  const { data: provider, error, retry } = useObject(IdentityProvidersService.method.getIdentityProvider, { uid });
+  if (error !== null) return <ErrorAlert error={error} title="The identity provider cannot be shown" onRetry={retry} />;
   if (provider === undefined) return <Loading />;
   return (
     <ObjectFrame

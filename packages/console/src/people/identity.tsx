@@ -1,5 +1,4 @@
 /** One identity: how it proves itself, which roles it has, and when it was last seen. */
-import { useQuery } from "@connectrpc/connect-query";
 import { IdentitiesService, type Identity } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { useNavigate } from "@tanstack/react-router";
 import { IdentityBindings } from "../access/binding-lists.tsx";
@@ -13,14 +12,15 @@ import { ObjectFrame } from "../object/object.tsx";
 import { parentOf } from "../object/parent-of.ts";
 import { Time } from "../object/time.tsx";
 import { useDelete } from "../object/use-delete.ts";
+import { useObject } from "../object/use-object.ts";
 import { GroupPath } from "../tree/group-path.tsx";
 import { EditIdentityButton } from "./edit-identity.tsx";
 import { proofRows } from "./proof.ts";
 
 export function Screen() {
   const uid = useObjectUid();
-  const { data: identity, error, refetch } = useQuery(IdentitiesService.method.getIdentity, { uid });
-  if (error !== null) return <ErrorAlert error={error} title="The identity cannot be shown" onRetry={() => void refetch()} />;
+  const { data: identity, error, retry } = useObject(IdentitiesService.method.getIdentity, { uid });
+  if (error !== null) return <ErrorAlert error={error} title="The identity cannot be shown" onRetry={retry} />;
   if (identity === undefined) return <Loading />;
   return (
     <ObjectFrame

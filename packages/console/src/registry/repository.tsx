@@ -19,6 +19,7 @@ import { EventsTab } from "../object/events-tab.tsx";
 import { ObjectFrame } from "../object/object.tsx";
 import { parentOf } from "../object/parent-of.ts";
 import { Time, timeText } from "../object/time.tsx";
+import { useObject } from "../object/use-object.ts";
 import { GroupPath } from "../tree/group-path.tsx";
 import { DeleteRepositoryButton } from "./delete-repository.tsx";
 import { PullCommands } from "./pull-commands.tsx";
@@ -28,8 +29,8 @@ export function Screen() {
   const uid = useObjectUid();
   const organization = useOrganization();
   const navigate = useNavigate();
-  const { data: repo, error, refetch } = useQuery(ReposService.method.getRepo, { uid });
-  if (error !== null) return <ErrorAlert error={error} title="The repository cannot be shown" onRetry={() => void refetch()} />;
+  const { data: repo, error, retry } = useObject(ReposService.method.getRepo, { uid });
+  if (error !== null) return <ErrorAlert error={error} title="The repository cannot be shown" onRetry={retry} />;
   if (repo === undefined) return <Loading />;
   const group = parentOf(uid);
   return (

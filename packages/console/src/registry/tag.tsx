@@ -16,6 +16,7 @@ import { ObjectFrame } from "../object/object.tsx";
 import { parentOf } from "../object/parent-of.ts";
 import { Time, timeText } from "../object/time.tsx";
 import { useDelete } from "../object/use-delete.ts";
+import { useObject } from "../object/use-object.ts";
 import { DeletionPreview } from "./deletion-preview.tsx";
 import { PullCommands } from "./pull-commands.tsx";
 import { RepositoryPath } from "./repository-path.tsx";
@@ -25,8 +26,8 @@ export function Screen() {
   const organization = useOrganization();
   const navigate = useNavigate();
   const remove = useDelete(TagsService.method.deleteTag);
-  const { data: tag, error, refetch } = useQuery(TagsService.method.getTag, { uid });
-  if (error !== null) return <ErrorAlert error={error} title="The tag cannot be shown" onRetry={() => void refetch()} />;
+  const { data: tag, error, retry } = useObject(TagsService.method.getTag, { uid });
+  if (error !== null) return <ErrorAlert error={error} title="The tag cannot be shown" onRetry={retry} />;
   if (tag === undefined) return <Loading />;
   const repository = parentOf(uid);
   const group = parentOf(repository);

@@ -47,7 +47,10 @@ interface Answer {
 
 /** @throws SignInError; TypeError while the server cannot be reached */
 async function post(path: string, form: Record<string, string>): Promise<Answer> {
-  const response = await fetch(path, { method: "POST", headers: HEADERS, body: new URLSearchParams(form), credentials: "same-origin" });
+  const request = { method: "POST", headers: HEADERS, body: new URLSearchParams(form), credentials: "same-origin" } as const;
+  const response = await fetch(path, request).catch((cause: unknown) => {
+    throw new TypeError("The server cannot be reached. Try again.", { cause });
+  });
   const answer = (await response.json().catch(() => ({}))) as Answer;
   if (!response.ok) throw new SignInError(answer.error_description ?? `The server answered with status ${response.status}. Try again.`);
   return answer;

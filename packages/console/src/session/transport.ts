@@ -66,7 +66,14 @@ export const queryClient: QueryClient = new QueryClient({
   // After any change, every screen reads again what it shows.
   mutationCache: new MutationCache({ onSuccess: () => void queryClient.invalidateQueries() }),
   defaultOptions: {
-    queries: { retry: (count, error) => count < MAX_RETRIES && isPassing(error), staleTime: 10_000, refetchOnWindowFocus: false },
-    mutations: { retry: false },
+    queries: {
+      // Where the browser is offline, requests fail instead of waiting. The server may be reachable all the same.
+      networkMode: "always",
+      refetchOnReconnect: true,
+      retry: (count, error) => count < MAX_RETRIES && isPassing(error),
+      staleTime: 10_000,
+      refetchOnWindowFocus: false,
+    },
+    mutations: { networkMode: "always", retry: false },
   },
 });

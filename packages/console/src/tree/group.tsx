@@ -1,5 +1,4 @@
 /** One group: its properties, the groups in it, and who has rights at it. */
-import { useQuery } from "@connectrpc/connect-query";
 import { type Group, GroupSchema, GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { Text } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
@@ -15,6 +14,7 @@ import { EventsTab } from "../object/events-tab.tsx";
 import { ObjectFrame } from "../object/object.tsx";
 import { parentOf } from "../object/parent-of.ts";
 import { Time, timeText } from "../object/time.tsx";
+import { useObject } from "../object/use-object.ts";
 import { CreateGroupButton } from "./create-group.tsx";
 import { DeleteGroupButton } from "./delete-group.tsx";
 import { EditGroupButton } from "./edit-group.tsx";
@@ -24,8 +24,8 @@ export function Screen() {
   const uid = useObjectUid();
   const organization = useOrganization();
   const navigate = useNavigate();
-  const { data: group, error, refetch } = useQuery(GroupsService.method.getGroup, { uid });
-  if (error !== null) return <ErrorAlert error={error} title="The group cannot be shown" onRetry={() => void refetch()} />;
+  const { data: group, error, retry } = useObject(GroupsService.method.getGroup, { uid });
+  if (error !== null) return <ErrorAlert error={error} title="The group cannot be shown" onRetry={retry} />;
   if (group === undefined) return <Loading />;
   const parent = parentOf(uid);
   return (
