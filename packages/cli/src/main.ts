@@ -60,8 +60,9 @@ async function showGroup(
   isHelp: boolean,
 ): Promise<void> {
   const { helpOfGroup } = await import("./command/help.ts");
-  // Behind an option, a word may be its value.
-  const unknown = (isHelp ? rest.slice(0, 1) : rest).find((word) => !word.startsWith("-"));
+  const { firstUnknown } = await import("./command/find-command.ts");
+  // Help explains the beginning of a line, whatever follows.
+  const unknown = firstUnknown(isHelp ? rest.slice(0, 1) : rest);
   if (unknown !== undefined) {
     const { unknownCommand } = await import("./command/unknown-command.ts");
     throw unknownCommand(commands, words, unknown);

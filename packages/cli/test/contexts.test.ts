@@ -139,6 +139,22 @@ describe("contexts", () => {
     assert.match(await world.holt.must(["iam", "groups", "list", "-o", "name"], { env }), new RegExp(`^${world.orgUid}$`, "m"));
   });
 
+  test("a service without a home folder uses its variables, and a login there says where settings can be", async () => {
+    const file = join(world.holt.folder, "no-folder");
+    await writeFile(file, "");
+    const folder = join(file, "holt");
+    const env = { HOLT_URL: world.baseUrl, HOLT_TOKEN: world.token, HOLT_CONFIG_DIR: folder };
+    assert.match(await world.holt.must(["iam", "groups", "list", "-o", "name"], { env }), new RegExp(`^${world.orgUid}$`, "m"));
+    const { uid } = await world.robot(world.orgUid, []);
+    const login = ["login", world.baseUrl, "--from", "env:JOB_TOKEN", "--identity", uid];
+    const refused = await world.holt.run(login, { env: { JOB_TOKEN: await world.robotProof(), HOLT_CONFIG_DIR: folder } });
+    assert.equal(refused.status, 1);
+    assert.equal(
+      refused.stderr,
+      `holt: the settings cannot be written to ${folder} (ENOTDIR)\n  → set HOLT_CONFIG_DIR to a folder that you may write to\n`,
+    );
+  });
+
   test("a token of the environment without its server is refused, so that no other account is used instead", async () => {
     const { status, stdout, stderr } = await world.holt.run(["whoami"], { env: { HOLT_TOKEN: world.token } });
     assert.deepEqual([status, stdout], [2, ""]);

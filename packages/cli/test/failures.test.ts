@@ -25,6 +25,9 @@ describe("failures", () => {
       [["help", "grups"], /there is no command "holt grups"\n {2}→ did you mean: holt iam groups\n/],
       [["groups", "list"], /there is no command "holt groups"\n {2}→ did you mean: holt iam groups\n/],
       [["roles", "list"], /there is no command "holt roles list"\n {2}→ did you mean: holt iam roles list\n/],
+      [["--bogus"], /unknown option '--bogus'\n {2}→ see: holt --help\n/],
+      [["iam", "--bogus"], /unknown option '--bogus'\n {2}→ see: holt iam --help\n/],
+      [["-o", "json", "iam", "-x"], /unknown option '-x'/],
       [["imagse"], /→ did you mean: holt images\n/],
       [["can", "groups.lst"], /there is no capability "groups.lst"; did you mean groups.list\?/],
       [

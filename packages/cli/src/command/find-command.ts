@@ -14,6 +14,20 @@ const TAKES_VALUE = new Set(
   globalOptions.filter(({ value }) => value !== undefined).flatMap(({ name, short }) => [`--${name}`, ...(short ? [`-${short}`] : [])]),
 );
 
+/** The first word of a line without a command that is not an option of every command, nor the value of one. */
+export function firstUnknown(rest: readonly string[]): string | undefined {
+  for (let index = 0; index < rest.length; index++) {
+    const [word = ""] = (rest[index] ?? "").split("=", 1);
+    if (TAKES_VALUE.has(word)) index += word === rest[index] ? 1 : 0;
+    else if (!isGlobal(word)) return rest[index];
+  }
+  return undefined;
+}
+
+function isGlobal(word: string): boolean {
+  return word === "--" || globalOptions.some(({ name, short }) => word === `--${name}` || (short !== undefined && word === `-${short}`));
+}
+
 /** Options before and between the words are moved behind them. */
 export function findCommand(commands: readonly CommandEntry[], line: readonly string[]): FoundCommand {
   const words: string[] = [];

@@ -1,4 +1,4 @@
-/** Suggests the command that a mistyped or misplaced word was meant to be. */
+/** Suggests the command that a mistyped or misplaced word was meant to be, and refuses options without a command. */
 import { type Failure, usageFailure } from "../failure.ts";
 import type { CommandEntry } from "../generated.ts";
 import { childrenOf } from "./find-command.ts";
@@ -6,6 +6,7 @@ import { nearest } from "./nearest.ts";
 
 export function unknownCommand(commands: readonly CommandEntry[], words: readonly string[], unknown: string): Failure {
   const command = ["holt", ...words].join(" ");
+  if (unknown.startsWith("-")) return usageFailure(`unknown option '${unknown}'`, `see: ${command} --help`);
   const found = elsewhere(commands, [...words, unknown]) ?? nearChild(commands, words, unknown) ?? nearGroup(commands, unknown);
   const advice = found === undefined ? `see: ${command} --help` : `did you mean: holt ${found}`;
   return usageFailure(`there is no command "${command} ${unknown}"`, advice);

@@ -30,7 +30,8 @@ export function readJsonFile<T>(name: string, fallback: T): T {
   try {
     return JSON.parse(readFileSync(path, "utf8")) as T;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return fallback;
+    // The home folder of a service is often /dev/null, which has no files in it.
+    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return fallback;
     if (error instanceof SyntaxError)
       throw new Failure(`${path} is not valid JSON`, { advice: "repair it, or delete it and sign in again" });
     throw error;
@@ -41,7 +42,7 @@ export function readJsonFile<T>(name: string, fallback: T): T {
 export function writeJsonFile(name: string, value: unknown): void {
   const folder = createFolder();
   const temporary = join(folder, `.${name}.${process.pid}`);
-  const file = openSync(temporary, "w", 0o600);
+  const file = inFolder(folder, () => openSync(temporary, "w", 0o600));
   try {
     writeSync(file, `${JSON.stringify(value, null, 2)}\n`);
     fsyncSync(file);
@@ -54,8 +55,20 @@ export function writeJsonFile(name: string, value: unknown): void {
 
 function createFolder(): string {
   const folder = configFolder();
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  inFolder(folder, () => mkdirSync(folder, { recursive: true, mode: 0o700 }));
   return folder;
+}
+
+/** @throws Failure if the user may not write to the folder of the settings */
+function inFolder<T>(folder: string, write: () => T): T {
+  try {
+    return write();
+  } catch (error) {
+    const { code = "" } = error as NodeJS.ErrnoException;
+    if (!["EACCES", "EPERM", "EROFS", "ENOTDIR"].includes(code)) throw error;
+    const advice = "set HOLT_CONFIG_DIR to a folder that you may write to";
+    throw new Failure(`the settings cannot be written to ${folder} (${code})`, { advice, cause: error });
+  }
 }
 
 const RETRY_MS = 25;
@@ -67,8 +80,9 @@ const MAX_HELD_MS = 300_000;
 
 /** Runs `work` while no other process of this user holds the lock. @throws Failure if one holds it for too long */
 export async function withLock<T>(name: string, work: () => Promise<T>): Promise<T> {
-  const path = join(createFolder(), `.${name}.lock`);
-  while (!takeLock(path)) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  const folder = createFolder();
+  const path = join(folder, `.${name}.lock`);
+  while (!inFolder(folder, () => takeLock(path))) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
   try {
     return await work();
   } finally {
