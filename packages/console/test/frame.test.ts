@@ -149,6 +149,18 @@ await describeConsole("the frame of the console", ({ world, walk }) => {
     await page.getByRole("button", { name: "Copied uid" }).waitFor();
   });
 
+  walk("the button that copies a uid works where the browser has no clipboard, as without HTTPS", async ({ page, screen }) => {
+    await page.addInitScript("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
+    await signInByLink(page, world);
+    const { uid } = await world.must(GroupsService.method.createGroup, { parent: world.orgUid, group: { name: "copied" } });
+    await page.goto(screen(`/group/${uid}?tab=access`));
+    await page.getByRole("button", { name: "Copy uid" }).click();
+    await page.getByRole("button", { name: "Copied uid" }).waitFor();
+    await page.getByRole("button", { name: "New group" }).click();
+    await page.getByLabel("Name").press("Control+V");
+    assert.equal(await page.getByLabel("Name").inputValue(), uid);
+  });
+
   walk("a dialog that closes gives the focus back to the button that opened it", async ({ page, screen }) => {
     await signInByLink(page, world);
     await page.goto(screen("/groups"));
