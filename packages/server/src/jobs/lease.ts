@@ -74,53 +74,62 @@ const latestEnd = (now: Date, durationMs: number) => timeAfter(now, 2 * duration
 
 const timeAfter = (now: Date, ms: number) => new Date(now.getTime() + ms).toISOString();
 
-export function createLease({ store, clock, key, durationMs, ...options }: LeaseOptions): Lease {
+/** The statements on the rows of a leased table. */
+function leasedRows({ clock, key, durationMs, table: name }: LeaseOptions, holder: string) {
   // All leased tables have the columns that are used here.
-  const table = options.table as "subscription_queue";
-  const holder = randomUUID();
+  const table = name as "subscription_queue";
   const keyColumn = sql.ref<string>(key);
-  const after = (ms: number) => timeAfter(clock.now(), ms);
-  const isFree = () => isLeaseFree(clock.now(), durationMs);
+  const end = () => timeAfter(clock.now(), durationMs);
   const isAmong = (db: ReadDb, keys: readonly string[]) =>
     sql<boolean>`${keyColumn} in (select v.value from ${db.dialect.valuesOf(keys)} as v)`;
-  const keysOf = (rows: readonly { key: string }[]) => new Set(rows.map((row) => row.key));
-  const heldRows = (db: ReadDb, keys: readonly string[]) =>
-    db
-      .selectFrom(table)
-      .select(keyColumn.as("key"))
-      .where("lease_holder", "=", holder)
-      // A server of an older version knows this column only.
-      .where("lease_time", "is not", null)
-      .where(isAmong(db, keys));
+  return {
+    held: (db: ReadDb, keys: readonly string[]) =>
+      db
+        .selectFrom(table)
+        .select(keyColumn.as("key"))
+        .where("lease_holder", "=", holder)
+        // A server of an older version knows this column only.
+        .where("lease_time", "is not", null)
+        .where(isAmong(db, keys))
+        .orderBy(keyColumn),
+    claim: (db: WriteDb, keys: readonly string[]) => {
+      const update = db.updateTable(table).set({ lease_holder: holder, lease_time: end() }).where(isAmong(db, keys));
+      return update.where(isLeaseFree(clock.now(), durationMs)).returning(keyColumn.as("key"));
+    },
+    renew: (db: WriteDb, keys: readonly string[]) => db.updateTable(table).set({ lease_time: end() }).where(isAmong(db, keys)),
+    /** @param keys by default all rows */
+    release: (db: WriteDb, keys?: readonly string[]) => {
+      const released = db.updateTable(table).set(RELEASED).where("lease_time", "is not", null);
+      return keys === undefined ? released : released.where(isAmong(db, keys));
+    },
+  };
+}
+
+export function createLease(options: LeaseOptions): Lease {
+  const { store, clock, durationMs } = options;
+  const holder = randomUUID();
+  const rows = leasedRows(options, holder);
 
   async function lockHeld(db: WriteDb, keys: readonly string[]): Promise<Set<string>> {
-    return keys.length === 0 ? new Set() : keysOf(await db.dialect.forUpdate(heldRows(db, keys).orderBy(keyColumn)).execute());
+    return keys.length === 0 ? new Set() : keysOf(await db.dialect.forUpdate(rows.held(db, keys)).execute());
   }
 
   return {
     holder,
     durationMs,
-    isFree,
+    isFree: () => isLeaseFree(clock.now(), durationMs),
     isHeld: () => isLeaseHeld(clock.now(), durationMs),
     lockHeld,
-    async claim(db, keys) {
-      if (keys.length === 0) return new Set();
-      const update = db.updateTable(table).set({ lease_holder: holder, lease_time: after(durationMs) });
-      return keysOf(await update.where(isAmong(db, keys)).where(isFree()).returning(keyColumn.as("key")).execute());
-    },
+    claim: async (db, keys) => (keys.length === 0 ? new Set() : keysOf(await rows.claim(db, keys).execute())),
     renew: (keys, also) =>
       store.transaction(async (db) => {
         const held = await lockHeld(db, keys);
         if (held.size === 0) return held;
-        await db
-          .updateTable(table)
-          .set({ lease_time: after(durationMs) })
-          .where(isAmong(db, [...held]))
-          .execute();
+        await rows.renew(db, [...held]).execute();
         await also?.(db);
         return held;
       }),
-    heldAmong: async (db, keys) => (keys.length === 0 ? new Set() : keysOf(await heldRows(db, keys).execute())),
+    heldAmong: async (db, keys) => (keys.length === 0 ? new Set() : keysOf(await rows.held(db, keys).execute())),
     hold: (key, work) =>
       store.transaction(async (db) => {
         if ((await lockHeld(db, [key])).size === 0) return false;
@@ -128,16 +137,14 @@ export function createLease({ store, clock, key, durationMs, ...options }: Lease
         return true;
       }),
     async releaseAll() {
-      await store.transaction((db) =>
-        db.updateTable(table).set(RELEASED).where("lease_time", "is not", null).where("lease_holder", "=", holder).execute(),
-      );
+      await store.transaction((db) => rows.release(db).where("lease_holder", "=", holder).execute());
     },
     async releaseLeftBehind(keys) {
-      if (store.dialect.notify !== undefined) return;
-      await store.transaction((db) => {
-        const left = db.updateTable(table).set(RELEASED).where("lease_time", "is not", null);
-        return (keys === undefined ? left : left.where(isAmong(db, keys))).execute();
-      });
+      if (store.dialect.notify === undefined) await store.transaction((db) => rows.release(db, keys).execute());
     },
   };
+}
+
+function keysOf(rows: readonly { readonly key: string }[]): Set<string> {
+  return new Set(rows.map(({ key }) => key));
 }
