@@ -42,43 +42,73 @@ export interface NameLookupOptions {
   readonly now?: () => number;
 }
 
-/** @param ask the system's resolver */
-export function createNameLookup(ask: Resolve, options: NameLookupOptions = {}): Resolve {
-  const { query, slowMs = SLOW_MS, maxWaitMs = MAX_WAIT_MS, now = () => performance.now() } = options;
-  const speeds = new Lru<string, Speed>(MAX_REMEMBERED);
-  const waiting: Record<Speed, Waiting[]> = { fast: [], unknown: [], slow: [] };
-  const running: Record<Speed, number> = { fast: 0, unknown: 0, slow: 0 };
-  /** Callbacks by host name: concurrent lookups of a name share one answer. */
-  const callbacks = new Map<string, Parameters<Resolve>[2][]>();
+interface SystemLookupsOptions {
+  /** The system's resolver. */
+  readonly ask: Resolve;
+  readonly slowMs: number;
+  readonly maxWaitMs: number;
+  readonly now: () => number;
+  settle(hostname: string, error: Error | null, addresses: LookupAddress[]): void;
+}
 
-  function hasCapacity(speed: Speed): boolean {
-    const unknownOrSlow = running.unknown + running.slow;
-    if (running.fast + unknownOrSlow >= MAX_RUNNING) return false;
-    if (speed === "fast") return true;
-    return unknownOrSlow < MAX_RUNNING_UNKNOWN_OR_SLOW && (speed === "unknown" || running.slow < MAX_RUNNING_SLOW);
+/** Lookups by the system's resolver, which wait while too many of their speed run. */
+class SystemLookups {
+  readonly #options: SystemLookupsOptions;
+  readonly #speeds = new Lru<string, Speed>(MAX_REMEMBERED);
+  readonly #waiting: Record<Speed, Waiting[]> = { fast: [], unknown: [], slow: [] };
+  readonly #running: Record<Speed, number> = { fast: 0, unknown: 0, slow: 0 };
+
+  constructor(options: SystemLookupsOptions) {
+    this.#options = options;
   }
 
-  function proceed(): void {
+  /** Undefined for a name that was not looked up before. */
+  speedOf(hostname: string): Speed | undefined {
+    return this.#speeds.get(hostname);
+  }
+
+  add(hostname: string, speed: Speed): void {
+    this.#waiting[speed].push({ hostname, since: this.#options.now() });
+    this.#proceed();
+  }
+
+  #proceed(): void {
     for (const speed of ["fast", "unknown", "slow"] as const) {
-      while (hasCapacity(speed)) {
-        const next = waiting[speed].shift();
+      while (this.#hasCapacity(speed)) {
+        const next = this.#waiting[speed].shift();
         if (next === undefined) break;
-        begin(next, speed);
+        this.#begin(next, speed);
       }
     }
   }
 
-  function begin({ hostname, since }: Waiting, speed: Speed): void {
+  #hasCapacity(speed: Speed): boolean {
+    const { fast, unknown, slow } = this.#running;
+    if (fast + unknown + slow >= MAX_RUNNING) return false;
+    if (speed === "fast") return true;
+    return unknown + slow < MAX_RUNNING_UNKNOWN_OR_SLOW && (speed === "unknown" || slow < MAX_RUNNING_SLOW);
+  }
+
+  #begin({ hostname, since }: Waiting, speed: Speed): void {
+    const { ask, slowMs, maxWaitMs, now, settle } = this.#options;
     const begun = now();
     if (begun - since > maxWaitMs) return void settle(hostname, new Error("too many slow name lookups"), []);
-    running[speed]++;
+    this.#running[speed]++;
     ask(hostname, { all: true }, (error, addresses) => {
-      running[speed]--;
-      speeds.set(hostname, now() - begun < slowMs ? "fast" : "slow");
+      this.#running[speed]--;
+      this.#speeds.set(hostname, now() - begun < slowMs ? "fast" : "slow");
       settle(hostname, error, addresses);
-      proceed();
+      this.#proceed();
     });
   }
+}
+
+/** @param ask the system's resolver */
+export function createNameLookup(ask: Resolve, options: NameLookupOptions = {}): Resolve {
+  const { query, slowMs = SLOW_MS, maxWaitMs = MAX_WAIT_MS, now = () => performance.now() } = options;
+  /** Callbacks by host name: concurrent lookups of a name share one answer. */
+  const callbacks = new Map<string, Parameters<Resolve>[2][]>();
+  const system = new SystemLookups({ ask, slowMs, maxWaitMs, now, settle });
 
   function settle(hostname: string, error: Error | null, addresses: LookupAddress[]): void {
     const asked = callbacks.get(hostname) ?? [];
@@ -86,22 +116,17 @@ export function createNameLookup(ask: Resolve, options: NameLookupOptions = {}):
     for (const callback of asked) callback(error, addresses);
   }
 
-  function askSystem(hostname: string, speed: Speed): void {
-    waiting[speed].push({ hostname, since: now() });
-    proceed();
-  }
-
   return (hostname, _options, callback) => {
     const others = callbacks.get(hostname);
     if (others !== undefined) return void others.push(callback);
     callbacks.set(hostname, [callback]);
-    const speed = speeds.get(hostname);
+    const speed = system.speedOf(hostname);
     // The system has known the name, and perhaps it alone.
-    if (query === undefined || speed === "fast") return askSystem(hostname, speed ?? "unknown");
+    if (query === undefined || speed === "fast") return system.add(hostname, speed ?? "unknown");
     query(hostname).then(({ addresses, isAnswered }) => {
       if (addresses.length > 0) settle(hostname, null, [...addresses]);
       // Where DNS does not answer, the system's resolver will mostly wait as long as it may.
-      else askSystem(hostname, isAnswered ? (speed ?? "unknown") : "slow");
+      else system.add(hostname, isAnswered ? (speed ?? "unknown") : "slow");
     });
   };
 }
