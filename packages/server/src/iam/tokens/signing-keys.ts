@@ -61,68 +61,106 @@ const PUBLISHED_MS = 24 * 3_600_000;
 /** Row of server_state that servers lock to create keys one after the other. */
 const LOCK = "signing_key";
 
-/** Creates the first key if there is none. */
-export async function createSigningKeys({ store, clock, log }: SigningKeysOptions): Promise<SigningKeys> {
-  const load = async (): Promise<KeySet> => keySetFromRows(await readRows(store.reader, clock.now()), clock.now());
-  if ((await readRows(store.reader, clock.now())).every(isRetired)) await createFirstKey(store, clock);
-  let set = await load();
-  let generation = 0;
-  let pending: Promise<void> | undefined;
+/** The keys that this server knows. They are read again once they are old, or on request. */
+class KnownKeys {
+  readonly #options: SigningKeysOptions;
+  #set: KeySet;
+  #generation = 0;
+  #pending: Promise<void> | undefined;
 
-  const reload = async (): Promise<void> => {
-    const fresh = await load();
-    if ([...fresh.keys.keys()].join() !== [...set.keys.keys()].join()) generation++;
-    set = fresh;
-  };
-  const refresh = (): Promise<void> => (pending ??= reload().finally(() => (pending = undefined)));
+  constructor(options: SigningKeysOptions, set: KeySet) {
+    this.#options = options;
+    this.#set = set;
+  }
+
+  /** The keys as they were read last. */
+  get set(): KeySet {
+    return this.#set;
+  }
+
+  /** Changes whenever the set of keys changes. Refreshes old keys in the background. */
+  generation(): number {
+    if (this.#isStale()) void this.#keepFresh();
+    return this.#generation;
+  }
+
+  /** The keys, at most 30 seconds old. Older ones stay in use while the database does not answer. */
+  async fresh(): Promise<KeySet> {
+    if (this.#isStale()) await this.#keepFresh();
+    return this.#set;
+  }
+
+  refresh(): Promise<void> {
+    this.#pending ??= this.#reload().finally(() => {
+      this.#pending = undefined;
+    });
+    return this.#pending;
+  }
+
   /** Does not join a running refresh, which may have read the table before the change that the caller needs. */
-  const refreshAnew = async (): Promise<void> => {
-    await pending?.catch(() => {});
-    await refresh();
-  };
-  const replace = async (ageMs: number): Promise<void> => {
+  async refreshAnew(): Promise<void> {
+    await this.#pending?.catch(() => {});
+    await this.refresh();
+  }
+
+  #isStale(): boolean {
+    return this.#options.clock.now().getTime() - this.#set.readAt >= MAX_AGE_MS;
+  }
+
+  #keepFresh(): Promise<void> {
+    return this.refresh().catch((err: unknown) => this.#options.log.warn({ err }, "cannot refresh the signing keys"));
+  }
+
+  async #reload(): Promise<void> {
+    const fresh = await loadKeySet(this.#options);
+    if ([...fresh.keys.keys()].join() !== [...this.#set.keys.keys()].join()) this.#generation++;
+    this.#set = fresh;
+  }
+}
+
+/** Creates the first key if there is none. */
+export async function createSigningKeys(options: SigningKeysOptions): Promise<SigningKeys> {
+  const { store, clock, log } = options;
+  if ((await readRows(store.reader, clock.now())).every(isRetired)) await createFirstKey(store, clock);
+  const known = new KnownKeys(options, await loadKeySet(options));
+
+  async function replace(ageMs: number): Promise<void> {
     const row = await generateRow(clock.now());
     const isNew = await store.transaction((db) => replaceKeys(db, row, { now: clock.now(), ageMs }));
-    await refreshAnew();
+    await known.refreshAnew();
     if (isNew) log.info({ kid: row.kid }, "created a new signing key");
-  };
-  const isStale = (): boolean => clock.now().getTime() - set.readAt >= MAX_AGE_MS;
-  const keepFresh = (): Promise<void> => refresh().catch((error: unknown) => log.warn({ err: error }, "cannot refresh the signing keys"));
-  /** The keys, at most 30 seconds old. Older ones stay in use while the database does not answer. */
-  const fresh = async (): Promise<KeySet> => {
-    if (isStale()) await keepFresh();
-    return set;
-  };
+  }
 
   return {
-    generation() {
-      if (isStale()) void keepFresh();
-      return generation;
-    },
-    refresh,
-    current: async () => (await fresh()).current,
+    generation: () => known.generation(),
+    refresh: () => known.refresh(),
+    current: async () => (await known.fresh()).current,
     async byKid(kid) {
-      const known = (await fresh()).keys.get(kid);
-      if (known !== undefined) return isPublished(known.retireTime, clock.now()) ? known : undefined;
+      const key = (await known.fresh()).keys.get(kid);
+      if (key !== undefined) return isPublished(key.retireTime, clock.now()) ? key : undefined;
       // Another server may have just created it.
-      await refreshAnew();
-      return set.keys.get(kid);
+      await known.refreshAnew();
+      return known.set.keys.get(kid);
     },
     async jwks() {
-      const { keys } = await fresh();
+      const { keys } = await known.fresh();
       return { keys: [...keys.values()].filter((key) => isPublished(key.retireTime, clock.now())).map((key) => key.publicJwk) };
     },
     async rotate() {
       await replace(0);
-      return set.current;
+      return known.set.current;
     },
     async rotateIfOlder(ageMs) {
-      const untilDue = () => set.currentSince + ageMs - clock.now().getTime();
-      await refresh();
+      const untilDue = () => known.set.currentSince + ageMs - clock.now().getTime();
+      await known.refresh();
       if (untilDue() <= 0) await replace(ageMs);
       return Math.max(0, untilDue());
     },
   };
+}
+
+async function loadKeySet({ store, clock }: SigningKeysOptions): Promise<KeySet> {
+  return keySetFromRows(await readRows(store.reader, clock.now()), clock.now());
 }
 
 async function createFirstKey(store: Store, clock: Clock): Promise<void> {
