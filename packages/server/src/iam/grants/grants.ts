@@ -6,15 +6,11 @@ import { appendAccessChange } from "../../db/access-change.ts";
 import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { type Meter, noMeter } from "../../lib/meter.ts";
-import { isInRoot, rootOf } from "../../lib/uid.ts";
 import { voidRecoveryLinks } from "../accounts/recovery-links.ts";
 import { createPolicyCache } from "../policy/policy-cache.ts";
-import { NO_RIGHTS, rightsOfPullToken } from "../pull-tokens/pull-token-access.ts";
-import { findBySecret } from "../pull-tokens/pull-token-record.ts";
-import { hasLoginSession } from "../sessions/login-session.ts";
 import { type IdentityRights, readAccessWhenActive, readRights } from "./identity-rights.ts";
 import { createRightsCache } from "./rights-cache.ts";
-import { addSessionMappings } from "./session-access.ts";
+import { createSessionRights } from "./session-rights.ts";
 
 /** The identity of a token, the token's limits and its identity-provider session. */
 export type Session = Pick<
@@ -81,30 +77,7 @@ export function createGrants({ store, clock = systemClock, meter = noMeter, curr
     return rights.get(uid) ?? (await rights.load(uid));
   }
 
-  async function loadPullToken(uid: string, secretId: string, db?: ReadDb): Promise<SessionRights> {
-    const token = await findBySecret(db ?? store.reader, uid, secretId);
-    if (token === undefined) return NO_RIGHTS;
-    return rightsOfPullToken(token, clock.now(), (creator) => loadSession(creator, db));
-  }
-
-  async function loadSession(
-    { uid, scopes, capabilities, within, session, registered, pullTokenSecret, loginSession, auth }: Session,
-    db?: ReadDb,
-  ): Promise<SessionRights> {
-    if (pullTokenSecret !== undefined) return loadPullToken(uid, pullTokenSecret, db);
-    // Read each time, so that the end of a session holds for the next request on every server.
-    if (loginSession !== undefined && !(await hasLoginSession(db ?? store.reader, loginSession))) return { ...NO_RIGHTS, isEnded: true };
-    const standing = await load(uid, db);
-    // The account of the token was deleted; the person has registered again under the same uid.
-    if (registered !== undefined && registered !== standing.registered) return NO_RIGHTS;
-    // A session ends when its provider's directory deactivates the account.
-    if (session !== undefined && standing.closedOrganizations.has(rootOf(session.provider))) return NO_RIGHTS;
-    const access = session === undefined ? standing.access : await addSessionMappings(standing, session, uid, db ?? store.reader);
-    // Requirements of organizations for sign-ins of people. Workloads have none.
-    const problems = isInRoot(uid) ? await policies.findProblems(access.organizations(), { auth, session }, db) : new Map();
-    const narrowed = access.withholding(problems).narrowed(scopes, capabilities, within);
-    return { exists: standing.exists, registered: standing.registered, access: narrowed };
-  }
+  const loadSession = createSessionRights({ store, clock, policies, load });
 
   function recallSession(session: Session): SessionRights | undefined {
     if (mustBeRead(session) || !current()) return undefined;
