@@ -6,7 +6,7 @@ import { capabilityName } from "@holt/api";
 import { capabilitiesIn } from "../access/capability-set.ts";
 import { isAnonymous } from "../access/principal.ts";
 import type { ReadDb, Store } from "../db/store.ts";
-import type { ContentCaller } from "../iam/content-login/authenticate.ts";
+import type { ContentCaller } from "../iam/content-login/content-callers.ts";
 import { createRepo, type PushRepo, type RepoCreationParts } from "./content/create-repo.ts";
 import type { Origin } from "./content/oci-events.ts";
 import { findPlace, findRepository, type MissingRepo, type RepositoryTarget } from "./names.ts";

@@ -2,7 +2,7 @@
 
 import { matchesPattern } from "../access/repository-patterns.ts";
 import type { ReadDb } from "../db/store.ts";
-import type { ContentCaller } from "../iam/content-login/authenticate.ts";
+import type { ContentCaller } from "../iam/content-login/content-callers.ts";
 import { ancestry, isAtOrBelow, newUid, parentOf } from "../lib/uid.ts";
 import type { RepositoryTarget } from "./names.ts";
 import { type NamedRepo, repositoryNames } from "./repository-names.ts";

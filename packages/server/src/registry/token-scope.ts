@@ -1,6 +1,6 @@
 /** Checks that the scope of a registry token contains the access that a request needs. Other tokens have no such scope. */
 import type { RegistryAccess } from "../access/principal.ts";
-import type { ContentCaller } from "../iam/content-login/authenticate.ts";
+import type { ContentCaller } from "../iam/content-login/content-callers.ts";
 import { OciError } from "./oci-error.ts";
 
 /** The actions in the scope of a registry token. */

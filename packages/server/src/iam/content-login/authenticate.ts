@@ -3,32 +3,18 @@
  * name and password of a pull token, or an identity's uid with a token that may assume it. Anonymous callers may read
  * public content.
  */
-import { type Access, NO_ACCESS } from "../../access/capabilities.ts";
-import { ANONYMOUS_UID, anonymousPrincipal, isAnonymous, type Principal } from "../../access/principal.ts";
-import type { RepositoryLimit } from "../../access/repository-patterns.ts";
 import { Code, HoltError, unauthenticated } from "../../lib/errors.ts";
 import { isUid } from "../../lib/uid.ts";
-import type { Grants } from "../grants/grants.ts";
 import type { LastUses } from "../pull-tokens/last-uses.ts";
 import { looksLikePassword } from "../pull-tokens/password.ts";
 import type { PullTokenLogins } from "../pull-tokens/pull-token-login.ts";
 import type { AudienceList } from "../tokens/audience.ts";
 import { isEmptyLogin, parseBasicCredentials } from "./basic-credentials.ts";
 import { type CachedExchangeOptions, createCachedExchange } from "./cached-exchange.ts";
+import { type ContentCaller, type ContentCallersOptions, createContentCallers } from "./content-callers.ts";
 
 /** User name for `docker login` with a Holt token as the password. */
 export const TOKEN_USER = "_token";
-
-/** A caller of the registry or of libraries. */
-export interface ContentCaller {
-  readonly principal: Principal;
-  /** The current rights, narrowed by the token. */
-  readonly access: Access;
-  /** The only repositories where the rights hold; undefined for all. */
-  readonly repositories?: RepositoryLimit | undefined;
-  /** The rights of anonymous callers. Callers with a login have them, too. */
-  readonly publicAccess: Access;
-}
 
 export interface RegistryAuthenticator {
   /**
@@ -43,47 +29,22 @@ export interface RegistryAuthenticator {
   isForOtherAudience(authorization: string | undefined): Promise<boolean>;
 }
 
-export interface RegistryAuthenticatorOptions extends CachedExchangeOptions {
-  readonly grants: Grants;
+export interface RegistryAuthenticatorOptions extends CachedExchangeOptions, ContentCallersOptions {
   readonly pullTokens: PullTokenLogins;
   readonly lastUses: Pick<LastUses, "record">;
   /** Audiences of the tokens that the registry accepts: the API's and its own. */
   readonly audiences: AudienceList;
-  /** Issuer and audience of tokens for anonymous callers; undefined if the operator forbids public content. */
-  readonly anonymous: { readonly issuer: string; readonly audience: string } | undefined;
 }
 
 const ANY_AUDIENCE: AudienceList = { has: () => true };
 
 export function createRegistryAuthenticator(options: RegistryAuthenticatorOptions): RegistryAuthenticator {
-  const { clock, accessTokens, grants, audiences, pullTokens, lastUses, anonymous } = options;
+  const { accessTokens, audiences, pullTokens, lastUses } = options;
   const exchanges = createCachedExchange(options);
-
-  async function readPublicAccess(): Promise<Access> {
-    return anonymous === undefined ? NO_ACCESS : (await grants.load(ANONYMOUS_UID)).access;
-  }
-
-  async function anonymousCaller(): Promise<ContentCaller | undefined> {
-    const access = await readPublicAccess();
-    if (anonymous === undefined || !access.hasAny()) return undefined;
-    return { principal: anonymousPrincipal(anonymous.issuer, anonymous.audience, clock.now()), access, publicAccess: access };
-  }
-
-  async function callerFromPrincipal(principal: Principal): Promise<ContentCaller> {
-    const publicAccess = await readPublicAccess();
-    if (isAnonymous(principal)) {
-      if (publicAccess.hasAny()) return { principal, access: publicAccess, publicAccess };
-      throw unauthenticated("log in: nothing is public any more");
-    }
-    const { exists, access, repositories, isEnded } = await grants.loadSession(principal);
-    if (exists) return { principal, access, repositories, publicAccess };
-    if (isEnded === true) throw unauthenticated("the session of this token was ended; sign in again");
-    if (principal.pullTokenSecret === undefined) throw unauthenticated("the identity of this token no longer exists");
-    throw unauthenticated("the pull token has expired or was revoked, or its creator no longer exists");
-  }
+  const callers = createContentCallers(options);
 
   async function loginWithPullToken(user: string, password: string, remoteAddress: string | undefined): Promise<ContentCaller> {
-    const caller = await callerFromPrincipal(await pullTokens.login(user, password, remoteAddress));
+    const caller = await callers.fromPrincipal(await pullTokens.login(user, password, remoteAddress));
     lastUses.record(caller.principal.uid, remoteAddress);
     return caller;
   }
@@ -91,13 +52,13 @@ export function createRegistryAuthenticator(options: RegistryAuthenticatorOption
   async function loginWithProof(identityUid: string, proof: string): Promise<ContentCaller> {
     const known = exchanges.recall(identityUid, proof);
     // If the session of a kept login has ended, its proof may begin another one.
-    const caller = known && (await callerFromPrincipal(known).catch(ignoreUnauthenticated));
-    return caller ?? callerFromPrincipal(await exchanges.exchange(identityUid, proof).catch(throwUnauthenticated));
+    const caller = known && (await callers.fromPrincipal(known).catch(ignoreUnauthenticated));
+    return caller ?? callers.fromPrincipal(await exchanges.exchange(identityUid, proof).catch(throwUnauthenticated));
   }
 
   async function login(user: string, password: string, remoteAddress: string | undefined): Promise<ContentCaller> {
     if (looksLikePassword(password)) return loginWithPullToken(user, password, remoteAddress);
-    if (user === TOKEN_USER) return callerFromPrincipal(await accessTokens.verify(password, audiences).catch(throwWrongPassword));
+    if (user === TOKEN_USER) return callers.fromPrincipal(await accessTokens.verify(password, audiences).catch(throwWrongPassword));
     if (!isUid(user))
       throw unauthenticated(
         `the user must be ${TOKEN_USER}, with an access token as its password, that of a pull token, or the uid of an identity`,
@@ -109,10 +70,10 @@ export function createRegistryAuthenticator(options: RegistryAuthenticatorOption
     login,
     async authenticate(authorization, remoteAddress) {
       const [scheme = "", credentials = ""] = (authorization ?? "").split(/ +/, 2);
-      if (credentials === "" || isEmptyLogin(scheme, credentials)) return anonymousCaller();
+      if (credentials === "" || isEmptyLogin(scheme, credentials)) return callers.anonymous();
       switch (scheme.toLowerCase()) {
         case "bearer":
-          return callerFromPrincipal(await accessTokens.verify(credentials, audiences));
+          return callers.fromPrincipal(await accessTokens.verify(credentials, audiences));
         case "basic":
           return login(...parseBasicCredentials(credentials), remoteAddress);
         default:

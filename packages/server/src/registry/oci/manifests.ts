@@ -3,7 +3,7 @@ import { isDigest } from "../../blobs/digest.ts";
 import { begin } from "../../http/http-exchange.ts";
 import { readBody } from "../../http/read-body.ts";
 import { type Allowance, MessageTooLargeError } from "../../http/request-memory.ts";
-import type { ContentCaller } from "../../iam/content-login/authenticate.ts";
+import type { ContentCaller } from "../../iam/content-login/content-callers.ts";
 import { deleteManifest, deleteTag } from "../collection/delete-content.ts";
 import { findManifest, hasLostBytes, type StoredManifest } from "../content/find-manifest.ts";
 import { type PushedManifest, pushManifest } from "../content/push-manifest.ts";

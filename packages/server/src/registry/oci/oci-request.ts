@@ -4,7 +4,7 @@ import type { Store } from "../../db/store.ts";
 import { answerEmpty, begin, type Headers, type HttpRequest, type HttpResponse } from "../../http/http-exchange.ts";
 import type { ProtocolExchange } from "../../http/protocol-frame.ts";
 import type { RequestMemory } from "../../http/request-memory.ts";
-import type { ContentCaller } from "../../iam/content-login/authenticate.ts";
+import type { ContentCaller } from "../../iam/content-login/content-callers.ts";
 import type { Parsers } from "../../jobs/parsers.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { RepoCreationParts } from "../content/create-repo.ts";

@@ -2,7 +2,7 @@
 import { NO_ACCESS } from "../../access/capabilities.ts";
 import type { RegistryAccess } from "../../access/principal.ts";
 import type { Store } from "../../db/store.ts";
-import type { ContentCaller } from "../../iam/content-login/authenticate.ts";
+import type { ContentCaller } from "../../iam/content-login/content-callers.ts";
 import { type AccessTokens, MAX_LIFETIME_SECONDS } from "../../iam/tokens/access-token.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { RepoCreationParts } from "../content/create-repo.ts";
