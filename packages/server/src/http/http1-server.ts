@@ -1,7 +1,7 @@
 /** Serves HTTP/1.1 on connections that the listener has accepted. */
 import { createServer, type IncomingMessage, type ServerOptions, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { Duplex } from "node:stream";
+import type { Log } from "../lib/log.ts";
 import { acceptAbsoluteForm } from "./absolute-form.ts";
 import { Answer } from "./answer.ts";
 import { limitTime } from "./body-time.ts";
@@ -28,7 +28,7 @@ export function createHttp1Server({ onRequest, limits, answers, peers, log }: Se
     });
   });
   server.on("checkExpectation", (_request, response) => refuseRequest(response, 417));
-  server.on("clientError", refuseMalformed);
+  server.on("clientError", (error, socket) => refuseMalformed(error, socket as Socket, connections, log));
   // node:http starts to check its timeouts at 'listening'. This server never listens, so the event is emitted here.
   server.emit("listening");
 
@@ -52,24 +52,12 @@ export function createHttp1Server({ onRequest, limits, answers, peers, log }: Se
     if (request.rawHeaders.length > 2 * limits.headerFields) return void refuseRequest(response, 431);
     if (!hasOneHost(request)) return void refuseRequest(response, 400);
     acceptAbsoluteForm(request);
-    if (hasBody(request)) limitTime(request, limits.requestMs, () => request.complete || refuseLate(request.socket));
+    if (hasBody(request)) limitTime(request, limits.requestMs, () => request.complete || refuseLate(request));
     onRequest(request, response);
   }
 
-  function refuseLate(socket: Socket): void {
+  function refuseLate({ socket }: IncomingMessage): void {
     refuseInTurn(LATE, socket, connections.running(socket));
-  }
-
-  function refuseMalformed(error: NodeJS.ErrnoException, duplex: Duplex): void {
-    const socket = duplex as Socket;
-    // Does not log the error itself, because it contains the raw packet, which may contain a token.
-    log.debug({ code: error.code, reason: error.message }, "malformed HTTP/1.1");
-    // Bytes after the last request of a connection get no answer.
-    if (error.code === "HPE_CLOSED_CONNECTION") return;
-    const running = connections.running(socket);
-    // The server stops reading requests while several wait for their responses, so the client is not late.
-    if (error.code === LATE.code && running.length > 0) return;
-    refuseInTurn(error, socket, running);
   }
 
   return {
@@ -79,6 +67,17 @@ export function createHttp1Server({ onRequest, limits, answers, peers, log }: Se
     announceStop: () => connections.announceStop(),
     drain: () => connections.drain(() => void server.close()),
   };
+}
+
+function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket, connections: Http1Connections, log: Log): void {
+  // Does not log the error itself, because it contains the raw packet, which may contain a token.
+  log.debug({ code: error.code, reason: error.message }, "malformed HTTP/1.1");
+  // Bytes after the last request of a connection get no answer.
+  if (error.code === "HPE_CLOSED_CONNECTION") return;
+  const running = connections.running(socket);
+  // The server stops reading requests while several wait for their responses, so the client is not late.
+  if (error.code === LATE.code && running.length > 0) return;
+  refuseInTurn(error, socket, running);
 }
 
 function serverOptions(limits: TransportLimits): ServerOptions<typeof IncomingMessage, typeof MeteredHttp1Response> {

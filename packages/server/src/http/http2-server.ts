@@ -28,6 +28,49 @@ interface Session {
   openStreams: number;
 }
 
+/** The open sessions. */
+class Sessions {
+  readonly #sessions = new Map<ServerHttp2Session, Session>();
+  readonly #idleMs: number;
+  #drained: (() => void) | undefined;
+
+  constructor(idleMs: number) {
+    this.#idleMs = idleMs;
+  }
+
+  /** Whether no further sessions are accepted. */
+  get isDraining(): boolean {
+    return this.#drained !== undefined;
+  }
+
+  get(session: ServerHttp2Session): Session | undefined {
+    return this.#sessions.get(session);
+  }
+
+  add(session: ServerHttp2Session, socket: Socket, peer: Peer): void {
+    const opened = { socket, peer, openStreams: 0 };
+    this.#sessions.set(session, opened);
+    session.setTimeout(this.#idleMs, () => {
+      if (opened.openStreams === 0) session.close();
+    });
+    session.once("close", () => {
+      this.#sessions.delete(session);
+      if (this.#sessions.size === 0) this.#drained?.();
+    });
+  }
+
+  /** Resolves when all sessions have ended. */
+  drain(): Promise<void> {
+    const closed = new Promise<void>((resolve) => {
+      this.#drained = resolve;
+    });
+    // Sends GOAWAY with the last accepted stream. Clients know that later requests were not processed, and can retry them elsewhere.
+    for (const session of this.#sessions.keys()) session.close();
+    if (this.#sessions.size === 0) this.#drained?.();
+    return closed;
+  }
+}
+
 /** A stream with what the server keeps of it until it is closed. */
 type ServedStream = ServerHttp2Stream & {
   served?: { readonly answer: Answer; readonly session: Session; readonly memory: Disposable } | undefined;
@@ -50,24 +93,15 @@ function closeAnswer(this: ServedStream): void {
 
 export function createHttp2Server(onStream: StreamHandler, parts: ServerParts): ConnectionServer {
   const { onRequest, limits, answers, peers, log } = parts;
-  const sessions = new Map<ServerHttp2Session, Session>();
+  const sessions = new Sessions(limits.sessionIdleMs);
   let accepted: Socket | undefined;
-  let drained: (() => void) | undefined;
 
   const onStreamError = (err: Error): void => log.debug({ err }, "HTTP/2 stream failed");
   const server = createServer(serverOptions(limits));
   server.on("session", (session) => {
     // Emitted while `accept` runs.
     const socket = accepted as Socket;
-    const opened = { socket, peer: peers.open(socket), openStreams: 0 };
-    sessions.set(session, opened);
-    session.setTimeout(limits.sessionIdleMs, () => {
-      if (opened.openStreams === 0) session.close();
-    });
-    session.once("close", () => {
-      sessions.delete(session);
-      if (sessions.size === 0) drained?.();
-    });
+    sessions.add(session, socket, peers.open(socket));
   });
   server.on("sessionError", (err) => log.debug({ err }, "HTTP/2 connection failed"));
   server.on("stream", (stream: ServedStream, headers: IncomingHttpHeaders, _flags, rawHeaders: readonly string[]) => {
@@ -94,7 +128,7 @@ export function createHttp2Server(onStream: StreamHandler, parts: ServerParts): 
 
   return {
     accept(socket) {
-      if (drained !== undefined) return void socket.destroy();
+      if (sessions.isDraining) return void socket.destroy();
       // Only HTTP/1.1 uses half-open connections. Here the end of one direction closes the connection.
       socket.allowHalfOpen = false;
       accepted = socket;
@@ -102,15 +136,7 @@ export function createHttp2Server(onStream: StreamHandler, parts: ServerParts): 
     },
     // HTTP/2 has GOAWAY, which loses no request, so `drain` is early enough.
     announceStop() {},
-    drain() {
-      const closed = new Promise<void>((resolve) => {
-        drained = resolve;
-      });
-      // Sends GOAWAY with the last accepted stream. Clients know that later requests were not processed, and can retry them elsewhere.
-      for (const session of sessions.keys()) session.close();
-      if (sessions.size === 0) drained?.();
-      return closed;
-    },
+    drain: () => sessions.drain(),
   };
 }
 
