@@ -74,17 +74,9 @@ export async function startPlatform(
   const meter = givenMeter ?? stack.use(await startMetrics(config.metricsListen, log)).meter;
   const workListeners = createListeners();
   const onWork = workListeners.notify;
-  const installation = stack.use(await openInstallation(config, { use: "server", log, clock, meter, tracer, onWork }));
+  const { installation, blobs, secrets, keys, bootstrapped } = await openState(config, { log, clock, meter, tracer, onWork, stack });
   const { store, grants } = installation;
-  stack.use(await startWalArchive(config, { store, clock, log, meter, version: packageJson.version, schema: migrations.length }));
-  meterDatabase(store, meter);
-  meterQueues({ store, clock, meter, queues: [...jobQueues, MAIL_QUEUE] });
-  const blobs = await installation.openBlobs();
-  const secrets = await installation.openSecrets();
-  const keys = await installation.openKeys();
-  const { bootstrapOwner, pageTokenKey, isFirstStart } = await installation.bootstrap();
-  stack.use(startReleasingPages(store, log));
-  stack.use(startKeyRotation({ keys, log, ageMs: config.signingKeyRotationMs }));
+  const { bootstrapOwner, pageTokenKey, isFirstStart } = bootstrapped;
 
   const appendListeners = createListeners();
   const refused = createRefusalCounter(meter);
@@ -122,6 +114,31 @@ export async function startPlatform(
     own: (resource) => stack.use(resource),
   };
   return { platform, grants, keys, secrets, isFirstStart, callLimit, callerSlots, disk, recorder, refused };
+}
+
+interface StateParts {
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly meter: Meter;
+  readonly tracer: Tracer;
+  readonly stack: AsyncDisposableStack;
+  onWork(): void;
+}
+
+/** Opens what an installation keeps: database, blobs and keys. Starts what maintains and measures them. */
+async function openState(config: Config, { log, clock, meter, tracer, stack, onWork }: StateParts) {
+  const installation = stack.use(await openInstallation(config, { use: "server", log, clock, meter, tracer, onWork }));
+  const { store } = installation;
+  stack.use(await startWalArchive(config, { store, clock, log, meter, version: packageJson.version, schema: migrations.length }));
+  meterDatabase(store, meter);
+  meterQueues({ store, clock, meter, queues: [...jobQueues, MAIL_QUEUE] });
+  const blobs = await installation.openBlobs();
+  const secrets = await installation.openSecrets();
+  const keys = await installation.openKeys();
+  const bootstrapped = await installation.bootstrap();
+  stack.use(startReleasingPages(store, log));
+  stack.use(startKeyRotation({ keys, log, ageMs: config.signingKeyRotationMs }));
+  return { installation, blobs, secrets, keys, bootstrapped };
 }
 
 function limitsFrom(config: Config): Partial<TransportLimits> {
