@@ -20,9 +20,10 @@ export interface BrowserEndpointsOptions {
 
 /** @returns the endpoints by path */
 export function createBrowserEndpoints(
-  { signIn, guesses, store }: BrowserEndpointsOptions,
+  options: BrowserEndpointsOptions,
   answers: BrowserAnswers,
 ): readonly (readonly [string, Endpoint])[] {
+  const { signIn, store } = options;
   const { cookie, programsCookie, send: answer } = answers;
 
   async function begin(exchange: SignInExchange): Promise<void> {
@@ -30,22 +31,6 @@ export function createBrowserEndpoints(
     const browser = cookie.read(exchange.request) ?? newBrowser();
     const { remoteAddress } = exchange;
     answer(exchange.response, await signIn.begin(query, { browser, remoteAddress }), { query, action: "/oauth", browser });
-  }
-
-  async function beginDevice(exchange: SignInExchange): Promise<void> {
-    const { request, response, remoteAddress } = exchange;
-    const query = queryOf(exchange);
-    const enteredCode = query.get("user_code");
-    if (enteredCode === null) return sendPage(response, devicePage(undefined));
-    const browser = cookie.read(request) ?? newBrowser();
-    // Counted before the lookup, so that neither a right code nor parallel requests pass beyond the limit.
-    const takeBack = guesses.take(remoteAddress);
-    const outcome = await signIn.beginDevice(query, { browser, remoteAddress });
-    if (outcome !== undefined) {
-      takeBack();
-      return answer(response, outcome, { query, action: "/oauth/device", browser });
-    }
-    sendPage(response, devicePage(enteredCode.slice(0, 20)));
   }
 
   async function comeBack(exchange: SignInExchange): Promise<void> {
@@ -80,9 +65,26 @@ export function createBrowserEndpoints(
     ["/oauth/callback", { method: "GET", serve: comeBack }],
     ["/oauth/answer", { method: "POST", serve: takeAnswer }],
     ["/oauth/join", { method: "POST", serve: join }],
-    ["/oauth/device", { method: "GET", serve: beginDevice }],
+    ["/oauth/device", { method: "GET", serve: createDeviceForm(options, answers) }],
     ["/orgcheck", { method: "GET", serve: checkOrganization }],
   ];
+}
+
+/** The form for the code that a device shows. With a code, it begins the sign-in. */
+function createDeviceForm({ signIn, guesses }: BrowserEndpointsOptions, { cookie, send: answer }: BrowserAnswers): Endpoint["serve"] {
+  return async (exchange) => {
+    const { request, response, remoteAddress } = exchange;
+    const query = queryOf(exchange);
+    const enteredCode = query.get("user_code");
+    if (enteredCode === null) return sendPage(response, devicePage(undefined));
+    const browser = cookie.read(request) ?? newBrowser();
+    // Counted before the lookup, so that neither a right code nor parallel requests pass beyond the limit.
+    const takeBack = guesses.take(remoteAddress);
+    const outcome = await signIn.beginDevice(query, { browser, remoteAddress });
+    if (outcome === undefined) return sendPage(response, devicePage(enteredCode.slice(0, 20)));
+    takeBack();
+    answer(response, outcome, { query, action: "/oauth/device", browser });
+  };
 }
 
 function queryOf({ query }: SignInExchange): URLSearchParams {

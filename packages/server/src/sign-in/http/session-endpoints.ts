@@ -8,7 +8,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import type { BegunSession, ConsoleSessions } from "../console-sessions.ts";
 import { refusalFrom, SignInRefusal } from "../refusal.ts";
-import { createSessionCookie, SESSION_PATH } from "./cookie.ts";
+import { type Cookie, createSessionCookie, SESSION_PATH } from "./cookie.ts";
 import { clientOf, type Endpoint, type SignInExchange } from "./sign-in-exchange.ts";
 
 export interface SessionEndpointsOptions {
@@ -32,17 +32,7 @@ export function createSessionEndpoints({
   baseUrl,
 }: SessionEndpointsOptions): readonly (readonly [string, Endpoint])[] {
   const cookie = createSessionCookie(baseUrl);
-
-  function sendToken(response: HttpResponse, { token, expiry }: IssuedToken): void {
-    const expiresInSeconds = Math.floor((expiry.getTime() - clock.now().getTime()) / 1000);
-    sendJson(response, 200, { access_token: token, token_type: "Bearer", expires_in: expiresInSeconds });
-  }
-
-  function answerBegun(response: HttpResponse, begun: BegunSession | undefined, problem: string): void {
-    if (begun === undefined) throw new SignInRefusal(400, problem);
-    response.setHeader("set-cookie", begun.secret === undefined ? cookie.removal() : cookie.header(begun.secret));
-    sendToken(response, begun.token);
-  }
+  const { sendToken, answerBegun } = createTokenAnswers(cookie, clock);
 
   /** Not an error without a session: the console asks at each start. */
   async function renew(exchange: SignInExchange): Promise<void> {
@@ -88,6 +78,24 @@ export function createSessionEndpoints({
     [SESSION_PATH, { method: "POST", serve, refuse }],
     [`${SESSION_PATH}/end`, { method: "POST", serve: end, refuse }],
   ];
+}
+
+/** Answers that carry an access token. */
+function createTokenAnswers(cookie: Cookie, clock: Clock) {
+  function sendToken(response: HttpResponse, { token, expiry }: IssuedToken): void {
+    const expiresInSeconds = Math.floor((expiry.getTime() - clock.now().getTime()) / 1000);
+    sendJson(response, 200, { access_token: token, token_type: "Bearer", expires_in: expiresInSeconds });
+  }
+
+  return {
+    sendToken,
+    /** Also sets the cookie of the session, or removes that of an earlier one. @throws SignInRefusal with the problem if none has begun */
+    answerBegun(response: HttpResponse, begun: BegunSession | undefined, problem: string): void {
+      if (begun === undefined) throw new SignInRefusal(400, problem);
+      response.setHeader("set-cookie", begun.secret === undefined ? cookie.removal() : cookie.header(begun.secret));
+      sendToken(response, begun.token);
+    },
+  };
 }
 
 /**
