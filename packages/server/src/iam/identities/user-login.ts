@@ -50,10 +50,12 @@ export interface UserLoginsOptions {
   readonly userIssuers: readonly string[];
 }
 
-export function createUserLogins({ store, grants, jwks, issuer, clientIds, userIssuers }: UserLoginsOptions): UserLogins {
+/** Finds the person whom a token is about, and verifies the token. */
+function createVerification({ jwks, issuer, clientIds, userIssuers }: UserLoginsOptions): Pick<UserLogins, "trusts" | "verify"> {
   const trusted = new Set(userIssuers.map(normalizeIssuer));
   const clients = new Set(clientIds);
   const server = new Set(audienceForms(issuer));
+  const trusts = (tokenIssuer: string) => trusted.has(tokenIssuer);
 
   /** A token for this server itself may have been issued to any client. */
   function findOurAudience({ claims }: ParsedJwt): string | undefined {
@@ -63,26 +65,34 @@ export function createUserLogins({ store, grants, jwks, issuer, clientIds, userI
     );
   }
 
-  async function verify(token: ParsedJwt, providerUid: string, now: Date, db: ReadDb): Promise<PersonAccount | undefined> {
-    // Local accounts have this issuer. Only their own sign-in confirms them, and no token does.
-    if (URL.parse(token.issuer)?.origin === issuer) return undefined;
-    const ours = findOurAudience(token);
-    const isTrusted = trusted.has(token.issuer);
-    const isOperators = providerUid === "" && isTrusted && ours !== undefined;
-    const provider = isOperators ? undefined : await findProvider(db, token, providerUid);
-    // Unknown issuers may be invented and are never contacted.
-    if (provider === undefined && !isTrusted) return undefined;
-    const claims = await verifyWithIssuer(jwks, token, now);
-    const subject = stringClaim(claims, "sub") ?? "";
-    if (subject === "") throw unauthenticated("the token names no subject");
-    if (provider !== undefined) {
-      const context = { issuer: token.issuer, subject, audience: provider.clientId };
-      const isShared = isTrusted || (await isSharedIssuer(db, provider, logins));
-      return resolveLinkedAccount(db, memberAccount(claims, context, provider, { isPresented: true, isShared }));
-    }
-    if (!isOperators) throw unauthenticated("the token is for another audience, or was issued to another client");
-    return operatorAccount(claims, { issuer: token.issuer, subject, audience: ours });
-  }
+  return {
+    trusts,
+    async verify(token, providerUid, now, db) {
+      // Local accounts have this issuer. Only their own sign-in confirms them, and no token does.
+      if (URL.parse(token.issuer)?.origin === issuer) return undefined;
+      const ours = findOurAudience(token);
+      const isTrusted = trusts(token.issuer);
+      const isOperators = providerUid === "" && isTrusted && ours !== undefined;
+      const provider = isOperators ? undefined : await findProvider(db, token, providerUid);
+      // Unknown issuers may be invented and are never contacted.
+      if (provider === undefined && !isTrusted) return undefined;
+      const claims = await verifyWithIssuer(jwks, token, now);
+      const subject = stringClaim(claims, "sub") ?? "";
+      if (subject === "") throw unauthenticated("the token names no subject");
+      if (provider !== undefined) {
+        const context = { issuer: token.issuer, subject, audience: provider.clientId };
+        const isShared = isTrusted || (await isSharedIssuer(db, provider, { trusts }));
+        return resolveLinkedAccount(db, memberAccount(claims, context, provider, { isPresented: true, isShared }));
+      }
+      if (!isOperators) throw unauthenticated("the token is for another audience, or was issued to another client");
+      return operatorAccount(claims, { issuer: token.issuer, subject, audience: ours });
+    },
+  };
+}
+
+export function createUserLogins(options: UserLoginsOptions): UserLogins {
+  const { store, grants } = options;
+  const { trusts, verify } = createVerification(options);
 
   async function signIn(token: ParsedJwt, providerUid: string, now: Date, db: ReadDb): Promise<Login | undefined> {
     // Registered people are verified again: the operator may have stopped trusting the issuer.
@@ -93,8 +103,8 @@ export function createUserLogins({ store, grants, jwks, issuer, clientIds, userI
     return loginFromAccount(account, store.reader);
   }
 
-  const logins: UserLogins = {
-    trusts: (tokenIssuer) => trusted.has(tokenIssuer),
+  return {
+    trusts,
     verify,
     async login(token, providerUid, now, db) {
       const login = await signIn(token, providerUid, now, db);
@@ -108,7 +118,6 @@ export function createUserLogins({ store, grants, jwks, issuer, clientIds, userI
       return { ...login, kind: "assumed" };
     },
   };
-  return logins;
 }
 
 /** The account's identity must exist and its membership must be recorded. */
