@@ -23,18 +23,20 @@ export interface CallRates {
   admit(organizations: readonly string[], principal: string | undefined, db: ReadDb): Promise<void> | undefined;
 }
 
-/** @param now a monotonic clock, in milliseconds */
-export function createCallRates(now: () => number = () => performance.now()): CallRates {
-  const known = new Lru<string, { readonly limits: Limits; readonly at: number }>(MAX_ORGANIZATIONS);
+/**
+ * Token buckets, each of which fills up within a second.
+ * @returns takes a call from the bucket of the key, or throws RESOURCE_EXHAUSTED
+ */
+function createBuckets(now: () => number): (key: string, name: LimitName, limit: number) => void {
   const buckets = new Lru<string, Bucket>(MAX_BUCKETS);
 
-  async function load(orgUid: string, db: ReadDb): Promise<Limits> {
-    const limits = await readLimits(db, orgUid);
-    known.set(orgUid, { limits, at: now() });
-    return limits;
+  function newBucket(key: string, calls: number, at: number): Bucket {
+    const bucket = { calls, at };
+    buckets.set(key, bucket);
+    return bucket;
   }
 
-  function take(key: string, name: LimitName, limit: number): void {
+  return (key, name, limit) => {
     const at = now();
     const bucket = buckets.get(key) ?? newBucket(key, limit, at);
     const calls = Math.min(limit, bucket.calls + ((at - bucket.at) / 1000) * limit);
@@ -42,12 +44,18 @@ export function createCallRates(now: () => number = () => performance.now()): Ca
     bucket.calls = isAllowed ? calls - 1 : calls;
     bucket.at = at;
     if (!isAllowed) throw limitExceeded({ name, limit, usage: limit, retryAfterSeconds: Math.ceil((1 - calls) / limit) });
-  }
+  };
+}
 
-  function newBucket(key: string, calls: number, at: number): Bucket {
-    const bucket = { calls, at };
-    buckets.set(key, bucket);
-    return bucket;
+/** @param now a monotonic clock, in milliseconds */
+export function createCallRates(now: () => number = () => performance.now()): CallRates {
+  const known = new Lru<string, { readonly limits: Limits; readonly at: number }>(MAX_ORGANIZATIONS);
+  const take = createBuckets(now);
+
+  async function load(orgUid: string, db: ReadDb): Promise<Limits> {
+    const limits = await readLimits(db, orgUid);
+    known.set(orgUid, { limits, at: now() });
+    return limits;
   }
 
   function takeAll(orgUid: string, principal: string | undefined, limits: Limits): void {

@@ -47,20 +47,7 @@ export function createWebauthn(baseUrl: string): Webauthn {
 
   return {
     isPossible: !isAddress && (protocol === "https:" || isLocal),
-    creationOptions: ({ userHandle, label }, challenge, existing) => ({
-      rp: { id: hostname, name: "Holt" },
-      user: { id: userHandle, name: label, displayName: label },
-      challenge,
-      pubKeyCredParams: ALGORITHMS.map((alg) => ({ type: "public-key", alg })),
-      timeout: TIMEOUT_MS,
-      attestation: "none",
-      excludeCredentials: existing.map(({ credential_id: id, transports }) => ({
-        type: "public-key",
-        id,
-        transports: JSON.parse(transports),
-      })),
-      authenticatorSelection: { residentKey: "required", requireResidentKey: true, userVerification: "required" },
-    }),
+    creationOptions: (owner, challenge, existing) => creationOptions(hostname, owner, { challenge, existing }),
     requestOptions: (challenge) => ({ rpId: hostname, challenge, timeout: TIMEOUT_MS, userVerification: "required", allowCredentials: [] }),
 
     async verifyCreation(answer, expectedChallenge, name) {
@@ -91,6 +78,28 @@ export function createWebauthn(baseUrl: string): Webauthn {
       );
       return verified === true ? authenticationInfo?.newCounter : undefined;
     },
+  };
+}
+
+interface Creation {
+  readonly challenge: string;
+  readonly existing: readonly PasskeyTable[];
+}
+
+function creationOptions(hostname: string, { userHandle, label }: PasskeyOwner, { challenge, existing }: Creation): object {
+  return {
+    rp: { id: hostname, name: "Holt" },
+    user: { id: userHandle, name: label, displayName: label },
+    challenge,
+    pubKeyCredParams: ALGORITHMS.map((alg) => ({ type: "public-key", alg })),
+    timeout: TIMEOUT_MS,
+    attestation: "none",
+    excludeCredentials: existing.map(({ credential_id: id, transports }) => ({
+      type: "public-key",
+      id,
+      transports: JSON.parse(transports),
+    })),
+    authenticatorSelection: { residentKey: "required", requireResidentKey: true, userVerification: "required" },
   };
 }
 

@@ -1,7 +1,14 @@
 /** Pull tokens: user names and passwords for clients of the registry and of libraries. */
 import { clone, create as createMessage } from "@bufbuild/protobuf";
 import { type Duration, EmptySchema } from "@bufbuild/protobuf/wkt";
-import { ListPullTokensResponseSchema, type PullToken, PullTokenSchema, PullTokensService } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
+import {
+  type AdoptPullTokenRequest,
+  ListPullTokensResponseSchema,
+  type PullToken,
+  PullTokenSchema,
+  PullTokensService,
+  type RotatePullTokenRequest,
+} from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { capabilitySet, hexFromCapabilitySet } from "../../access/capability-set.ts";
 import { assertHolds } from "../../api/call/authorize.ts";
@@ -69,32 +76,8 @@ export function pullTokensService(collaborators: PullTokensCollaborators) {
       return listResponse(ListPullTokensResponseSchema, page);
     }),
 
-    rotatePullToken: write(async ({ uid, ttl, overlap }, call) => {
-      const isCreator = await assertMayUse(uid, { capabilities: UPDATE, ofCreator: "all" }, call);
-      const token = await findForUpdate(pullTokens, uid, call.db);
-      // The caller gets the password, so it must hold the token's capabilities, unless these cannot exceed its own.
-      if (isCreator) await assertHolds({ kind: "PullToken", uid }, CREATE, call.access, call.db);
-      if (!isCreator || token.independent) await assertMayTakeOver(token, call, collaborators);
-      const end = await retireCurrent(token, overlapOf(overlap), call);
-      const lifetime = lifetimeOf(ttl, expireTimeOf(token).getTime() - dateOf(token.rotateTime ?? token.createTime).getTime());
-      const next = clone(PullTokenSchema, token);
-      next.rotateTime = timestampFromDate(call.now);
-      next.previousExpireTime = timestampFromDate(end);
-      next.expireTime = timestampFromDate(new Date(call.now.getTime() + lifetime));
-      await save(pullTokens, { current: token, next }, call);
-      return withNewPassword(next, call, collaborators);
-    }),
-
-    adoptPullToken: write(async ({ uid, independent }, call) => {
-      const current = await findForUpdate(pullTokens, uid, call.db);
-      const next = clone(PullTokenSchema, current);
-      next.independent = independent;
-      const given = await assertMayGive(next, parentOf(uid), call, collaborators);
-      next.creator = given.creator.uid;
-      const saved = await save(pullTokens, { current, next }, call);
-      await storeGrant(uid, given, call.db);
-      return shown(saved, call);
-    }),
+    rotatePullToken: write((request, call) => rotate(request, call, collaborators)),
+    adoptPullToken: write((request, call) => adopt(request, call, collaborators)),
 
     deletePullToken: write(async ({ uid }, call) => {
       await assertMayUse(uid, { capabilities: DELETE, ofCreator: "dependent" }, call);
@@ -103,6 +86,34 @@ export function pullTokensService(collaborators: PullTokensCollaborators) {
     }),
   };
   return implement(PullTokensService, handlers, "PullToken");
+}
+
+async function rotate({ uid, ttl, overlap }: RotatePullTokenRequest, call: WriteCall, collaborators: PullTokensCollaborators) {
+  const isCreator = await assertMayUse(uid, { capabilities: UPDATE, ofCreator: "all" }, call);
+  const token = await findForUpdate(pullTokens, uid, call.db);
+  // The caller gets the password, so it must hold the token's capabilities, unless these cannot exceed its own.
+  if (isCreator) await assertHolds({ kind: "PullToken", uid }, CREATE, call.access, call.db);
+  if (!isCreator || token.independent) await assertMayTakeOver(token, call, collaborators);
+  const end = await retireCurrent(token, overlapOf(overlap), call);
+  const lifetime = lifetimeOf(ttl, expireTimeOf(token).getTime() - dateOf(token.rotateTime ?? token.createTime).getTime());
+  const next = clone(PullTokenSchema, token);
+  next.rotateTime = timestampFromDate(call.now);
+  next.previousExpireTime = timestampFromDate(end);
+  next.expireTime = timestampFromDate(new Date(call.now.getTime() + lifetime));
+  await save(pullTokens, { current: token, next }, call);
+  return withNewPassword(next, call, collaborators);
+}
+
+/** Makes the caller the creator of the token. */
+async function adopt({ uid, independent }: AdoptPullTokenRequest, call: WriteCall, collaborators: PullTokensCollaborators) {
+  const current = await findForUpdate(pullTokens, uid, call.db);
+  const next = clone(PullTokenSchema, current);
+  next.independent = independent;
+  const given = await assertMayGive(next, parentOf(uid), call, collaborators);
+  next.creator = given.creator.uid;
+  const saved = await save(pullTokens, { current, next }, call);
+  await storeGrant(uid, given, call.db);
+  return shown(saved, call);
 }
 
 async function newTokenUid(parent: string, db: WriteDb): Promise<string> {
