@@ -21,6 +21,47 @@ function decode(records: EncodedBatch["records"]): readonly Located[] {
   return typeof records === "string" ? (JSON.parse(records) as Located[]) : decodeRecords(records);
 }
 
+interface Arrival {
+  readonly batch: EncodedBatch;
+  /** Lets the thread read on. */
+  take(): void;
+}
+
+/** The batches that have arrived from the thread and wait for their reader. */
+class Arrivals {
+  readonly #waiting: Arrival[] = [];
+  #end: { readonly error?: unknown } | undefined;
+  #wake = () => {};
+
+  add(arrival: Arrival): void {
+    this.#waiting.push(arrival);
+    this.#wake();
+  }
+
+  /** @param result with the error of the thread, if it failed */
+  end(result: { readonly error?: unknown }): void {
+    this.#end = result;
+    this.#wake();
+  }
+
+  /** Ends after the last batch. @throws the error of the thread */
+  async *all(): AsyncGenerator<Arrival> {
+    for (;;) {
+      const next = this.#waiting.shift();
+      if (next !== undefined) yield next;
+      else if (this.#end === undefined) await this.#arrival();
+      else if ("error" in this.#end) throw this.#end.error;
+      else return;
+    }
+  }
+
+  #arrival(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+}
+
 /** @param maxDocumentBytes the size of a document that is parsed as a whole. It determines the memory of the thread */
 export function createRecordReader(maxDocumentBytes = MAX_DOCUMENT): RecordReader {
   const limits = documentLimits(maxDocumentBytes);
@@ -33,40 +74,21 @@ export function createRecordReader(maxDocumentBytes = MAX_DOCUMENT): RecordReade
   return {
     async *read(job, signal) {
       const stop = new AbortController();
-      const batches: { readonly batch: EncodedBatch; take(): void }[] = [];
-      let wake = () => {};
-      let end: { readonly error?: unknown } | undefined;
+      const arrivals = new Arrivals();
       const running = threads.run(
         { ...job, limits },
-        (batch, reply) => {
-          batches.push({ batch, take: () => reply("taken") });
-          wake();
-        },
+        (batch, reply) => arrivals.add({ batch, take: () => reply("taken") }),
         signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]),
         jobLimits,
       );
-      const finish = (result: { readonly error?: unknown }) => {
-        end = result;
-        wake();
-      };
       const ending = running.then(
-        () => finish({}),
-        (error: unknown) => finish({ error }),
+        () => arrivals.end({}),
+        (error: unknown) => arrivals.end({ error }),
       );
       try {
-        for (;;) {
-          const next = batches.shift();
-          if (next !== undefined) {
-            next.take();
-            yield { ...next.batch, records: decode(next.batch.records) };
-          } else if (end !== undefined) {
-            if ("error" in end) throw end.error;
-            return;
-          } else {
-            await new Promise<void>((resolve) => {
-              wake = resolve;
-            });
-          }
+        for await (const { batch, take } of arrivals.all()) {
+          take();
+          yield { ...batch, records: decode(batch.records) };
         }
       } finally {
         // A caller that stops early does not wait for the rest.

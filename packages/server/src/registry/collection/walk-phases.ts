@@ -47,9 +47,8 @@ export interface PhaseOptions {
 const DISPOSAL_SIZE = 10;
 
 export function createWalkPhases(options: PhaseOptions): WalkPhases {
-  const { store, blobs, references, cutoff, disposal, onGarbage, batchSize = 100 } = options;
+  const { store, references, cutoff, disposal, onGarbage, batchSize = 100 } = options;
   const { reader } = store;
-  let listing: AsyncIterator<readonly ListedBlob[]> | undefined;
 
   // Garbage that is not disposed of yet: it waits until there is enough for a transaction, or the phase ends.
   const manifests: Content[] = [];
@@ -85,24 +84,29 @@ export function createWalkPhases(options: PhaseOptions): WalkPhases {
         for (const { digest, size } of await disposal.blobs(some)) onGarbage({ kind: "blob", digest, size });
       return next;
     },
-    /** A batch is one batch of the blob store's own list. */
-    async orphans(after) {
-      listing ??= blobs.list(after)[Symbol.asyncIterator]();
-      const listed = await listing.next();
-      if (listed.done) return undefined;
-      const facts = new Map(listed.value.map((blob) => [blob.digest, blob.facts]));
-      for (const digest of await findUnknownBlobs(reader, [...facts.keys()])) {
-        const found = facts.get(digest) ?? (await blobs.stat(digest));
-        if (found === undefined || found.time.toISOString() > cutoff) continue;
-        if (await disposal.orphan(digest, found.size)) onGarbage({ kind: "blob", digest, size: found.size });
-      }
-      return listed.value.at(-1)?.digest;
-    },
+    orphans: createOrphanStep(options),
   };
 
   return {
     step: (phase, after) => steps[phase](after),
     isWaiting: () => manifests.length + links.length + unlinked.length > 0,
+  };
+}
+
+/** Finds blobs in the store that the database does not know. A batch is one batch of the blob store's own list. */
+function createOrphanStep({ store, blobs, cutoff, disposal, onGarbage }: PhaseOptions) {
+  let listing: AsyncIterator<readonly ListedBlob[]> | undefined;
+  return async (after: string): Promise<string | undefined> => {
+    listing ??= blobs.list(after)[Symbol.asyncIterator]();
+    const listed = await listing.next();
+    if (listed.done) return undefined;
+    const facts = new Map(listed.value.map((blob) => [blob.digest, blob.facts]));
+    for (const digest of await findUnknownBlobs(store.reader, [...facts.keys()])) {
+      const found = facts.get(digest) ?? (await blobs.stat(digest));
+      if (found === undefined || found.time.toISOString() > cutoff) continue;
+      if (await disposal.orphan(digest, found.size)) onGarbage({ kind: "blob", digest, size: found.size });
+    }
+    return listed.value.at(-1)?.digest;
   };
 }
 
