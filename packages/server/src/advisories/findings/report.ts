@@ -1,7 +1,8 @@
 /** Reads what is open and suppressed in an image, per platform. */
 import type { ReadDb } from "../../db/store.ts";
 import { type Break, createBreaks, mapWithBreaks, sortWithBreaks } from "../../jobs/breaks.ts";
-import { failedPrecondition, resourceExhausted } from "../../lib/errors.ts";
+import { resourceExhausted } from "../../lib/errors.ts";
+import { assertFewImages, MAX_IMAGES_OF_INDEX, platformName } from "../../lib/image-platform.ts";
 import { rootOf } from "../../lib/uid.ts";
 import { compareTexts } from "../../lib/version-order/numeral.ts";
 import { readImageSources } from "../reports/image-sources.ts";
@@ -16,9 +17,6 @@ export interface ReportedFinding extends ImageFinding {
   /** Sorts like the report: the most severe first. */
   readonly position: string;
 }
-
-/** Images of an index. */
-const MAX_IMAGES = 100;
 
 export interface ImageReport {
   /** The most severe first. */
@@ -109,12 +107,11 @@ async function readPlatforms(db: ReadDb, repoUid: string, digest: string): Promi
     .orderBy("architecture")
     .orderBy("os")
     .orderBy("variant")
-    .limit(MAX_IMAGES + 1)
+    .limit(MAX_IMAGES_OF_INDEX + 1)
     .execute();
-  if (rows.length > MAX_IMAGES)
-    throw failedPrecondition("TOO_MANY_IMAGES", `the index has more than ${MAX_IMAGES} images; request each by its own digest`);
+  assertFewImages(rows);
   const images =
-    rows.length === 0 ? [{ digest, platform: "" }] : rows.map((row) => ({ digest: row.manifest_digest, platform: platformOf(row) }));
+    rows.length === 0 ? [{ digest, platform: "" }] : rows.map((row) => ({ digest: row.manifest_digest, platform: platformName(row) }));
   const [whole = [], ...own] = await readImageSources(
     [{ repo_uid: repoUid, digest }, ...images.map((one) => ({ repo_uid: repoUid, digest: one.digest }))],
     db,
@@ -123,8 +120,4 @@ async function readPlatforms(db: ReadDb, repoUid: string, digest: string): Promi
   // A document that is attached to the index describes all its images.
   const shared = whole.filter((each) => !ofOne.has(each));
   return images.map((image, index) => ({ ...image, sources: new Set([image.digest, ...(own[index] ?? []), ...shared]) }));
-}
-
-function platformOf({ os, architecture, variant }: { os: string; architecture: string; variant: string }): string {
-  return [os, architecture, variant].filter((part) => part !== "").join("/");
 }

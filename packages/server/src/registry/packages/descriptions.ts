@@ -6,7 +6,8 @@
 import { sql } from "kysely";
 import { isDigest } from "../../blobs/digest.ts";
 import type { ReadDb } from "../../db/store.ts";
-import { failedPrecondition, notFound } from "../../lib/errors.ts";
+import { notFound } from "../../lib/errors.ts";
+import { assertFewImages, MAX_IMAGES_OF_INDEX, platformName } from "../../lib/image-platform.ts";
 import type { ImageScanTable } from "../tables.ts";
 
 export interface ImageDescription {
@@ -20,7 +21,6 @@ export interface ImageDescription {
   readonly scan: Omit<ImageScanTable, "digest" | "attempts" | "lease_holder" | "lease_time">;
 }
 
-const MAX_IMAGES = 100;
 /** The newest are used. */
 const MAX_SBOMS = 50;
 
@@ -61,11 +61,10 @@ async function readPlatforms(db: ReadDb, repoUid: string, digest: string): Promi
     .orderBy("architecture")
     .orderBy("os")
     .orderBy("variant")
-    .limit(MAX_IMAGES + 1)
+    .limit(MAX_IMAGES_OF_INDEX + 1)
     .execute();
-  if (rows.length > MAX_IMAGES)
-    throw failedPrecondition("TOO_MANY_IMAGES", `the index has more than ${MAX_IMAGES} images; request each by its own digest`);
-  return new Map(rows.map((row) => [row.manifest_digest, [row.os, row.architecture, row.variant].filter((part) => part !== "").join("/")]));
+  assertFewImages(rows);
+  return new Map(rows.map((row) => [row.manifest_digest, platformName(row)]));
 }
 
 /** Pairs of an SBOM's digest and the digest that it is attached to. */
@@ -122,7 +121,7 @@ function attestationsIn(content: Uint8Array): [digest: string, subject: string][
     const subject = annotations?.["vnd.docker.reference.digest"];
     return typeof subject === "string" && isDigest(subject) ? [[digest, subject]] : [];
   });
-  return found.slice(0, MAX_IMAGES);
+  return found.slice(0, MAX_IMAGES_OF_INDEX);
 }
 
 interface ImageIndexEntry {
