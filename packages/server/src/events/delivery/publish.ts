@@ -126,14 +126,17 @@ async function storePositions(db: WriteDb, events: readonly NewEvent[], last: nu
     .execute();
 }
 
-async function insertDeliveries(db: WriteDb, deliveries: readonly NewDelivery[], now: string, due: string): Promise<void> {
-  for (let start = 0; start < deliveries.length; start += ROWS_PER_STATEMENT) {
+/** Runs the statement for each batch of the items. Other work of this process takes its turn in between. */
+async function inBatches<Item>(items: readonly Item[], run: (batch: readonly Item[]) => Promise<unknown>): Promise<void> {
+  for (let start = 0; start < items.length; start += ROWS_PER_STATEMENT) {
     if (start > 0) await nextTurn();
-    const rows = db.dialect.rowsOf(deliveries.slice(start, start + ROWS_PER_STATEMENT), {
-      subscription_uid: "text",
-      position: "bigint",
-      event_id: "text",
-    });
+    await run(items.slice(start, start + ROWS_PER_STATEMENT));
+  }
+}
+
+async function insertDeliveries(db: WriteDb, deliveries: readonly NewDelivery[], now: string, due: string): Promise<void> {
+  await inBatches(deliveries, async (batch) => {
+    const rows = db.dialect.rowsOf(batch, { subscription_uid: "text", position: "bigint", event_id: "text" });
     await db
       .insertInto("delivery")
       .columns([
@@ -165,7 +168,7 @@ async function insertDeliveries(db: WriteDb, deliveries: readonly NewDelivery[],
           ]),
       )
       .execute();
-  }
+  });
 }
 
 /**
@@ -176,9 +179,8 @@ async function insertDeliveries(db: WriteDb, deliveries: readonly NewDelivery[],
  */
 async function touchQueues(db: WriteDb, uids: readonly string[], time: string): Promise<void> {
   const { forUpdate, valuesOf } = db.dialect;
-  for (let start = 0; start < uids.length; start += ROWS_PER_STATEMENT) {
-    if (start > 0) await nextTurn();
-    const some = db.selectFrom(valuesOf(uids.slice(start, start + ROWS_PER_STATEMENT)).as("v")).select("v.value");
+  await inBatches(uids, async (batch) => {
+    const some = db.selectFrom(valuesOf(batch).as("v")).select("v.value");
     const queues = db.selectFrom("subscription_queue").select("subscription_uid").where("subscription_uid", "in", some);
     await forUpdate(queues.orderBy("subscription_uid")).execute();
     const due = sql<string>`case when hold_time > ${time} then hold_time else ${time} end`;
@@ -188,5 +190,5 @@ async function touchQueues(db: WriteDb, uids: readonly string[], time: string): 
       .where("subscription_uid", "in", some)
       .where(({ or, eb }) => or([eb("next_time", "is", null), eb("next_time", ">", due)]))
       .execute();
-  }
+  });
 }
