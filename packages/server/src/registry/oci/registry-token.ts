@@ -33,38 +33,10 @@ export async function mintRegistryToken(
 ): Promise<RegistryToken> {
   const { clock, accessTokens, audience } = options;
   const now = clock.now();
-  const {
-    expiry,
-    uid,
-    actor,
-    email,
-    emailVerified,
-    upstream,
-    scopes: groups,
-    capabilities,
-    within,
-    session,
-    registered,
-    pullTokenSecret,
-    loginSession,
-    auth,
-  } = caller.principal;
+  const { expiry, issuedAt: _issuedAt, issuer: _issuer, ...carried } = caller.principal;
   const access = await grantedAccess(caller, scopes, options);
   const lifetimeSeconds = Math.min(MAX_LIFETIME_SECONDS, expiry - Math.floor(now.getTime() / 1000));
-  const rest = {
-    email,
-    emailVerified,
-    upstream,
-    scopes: groups,
-    capabilities,
-    within,
-    session,
-    registered,
-    pullTokenSecret,
-    loginSession,
-    auth,
-  };
-  const content = { uid, actor, ...rest, audience: [audience], access: NO_ACCESS, registryAccess: access, lifetimeSeconds };
+  const content = { ...carried, audience: [audience], access: NO_ACCESS, registryAccess: access, lifetimeSeconds };
   const { token } = await accessTokens.mint(content, now);
   return { token, lifetimeSeconds, access };
 }
