@@ -141,7 +141,7 @@ export async function verifyFiles(target: BackupTarget, { name, files }: Pick<Sn
 }
 
 /** @param readsAll compares the hashes of all bytes, not only the sizes. @throws Error for the operator */
-export async function verifyBlobs(
+async function verifyBlobs(
   target: BackupTarget,
   blobs: Iterable<ListedBlob> | AsyncIterable<ListedBlob>,
   readsAll: boolean,

@@ -16,7 +16,7 @@ export const root = join(import.meta.dirname, "../../../..");
 /** The build must not inherit the options of the test runner. */
 const plain = { ...process.env, NODE_OPTIONS: "" };
 /** Where `env` finds the Node of the tests. */
-export const NODE_FOLDER = dirname(realpathSync(process.execPath));
+const NODE_FOLDER = dirname(realpathSync(process.execPath));
 let folder: Promise<string> | undefined;
 
 /** A folder that is deleted when the tests of this process end, with the built program in `dist`. */

@@ -1,6 +1,6 @@
-/** For tests: the operations of the contract, without handlers. */
+/** The operations of the contract as the server compiles them, without handlers. */
 import { services } from "@holt/api";
-import { compileOperations, fullName, type Operation } from "../call/operation.ts";
+import { compileOperations, fullName, type Operation } from "../../src/api/call/operation.ts";
 
 export const contractOperations: readonly Operation[] = compileOperations(
   services,

@@ -27,7 +27,7 @@ export interface UpstreamProvider extends AsyncDisposable {
 
 /** A confidential client, and one without a secret. */
 export const CLIENT = { id: "holt", secret: "a secret of tests / with + signs" };
-export const PUBLIC_CLIENT = { id: "holt-public" };
+const PUBLIC_CLIENT = { id: "holt-public" };
 
 const SCOPES = "openid email profile groups";
 

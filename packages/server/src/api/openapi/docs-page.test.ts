@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
-import { contractOperations } from "../rest/contract-routes.ts";
+import { contractOperations } from "../../../test/harness/contract-operations.ts";
 import { createDocsHandler } from "./docs-page.ts";
 import { createOpenApiHandler } from "./openapi.ts";
 

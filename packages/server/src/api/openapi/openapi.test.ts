@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { fromJson, type JsonObject } from "@bufbuild/protobuf";
 import { services } from "@holt/api";
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { contractOperations } from "../rest/contract-routes.ts";
+import { contractOperations } from "../../../test/harness/contract-operations.ts";
 import { openApiDocument } from "./openapi.ts";
 import { examples } from "./openapi-examples.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type Message, toJson } from "@bufbuild/protobuf";
-import { contractOperations } from "./contract-routes.ts";
+import { contractOperations } from "../../../test/harness/contract-operations.ts";
 import { compileRequestReader } from "./request-reader.ts";
 import { RouteTable, routesOf } from "./route-table.ts";
 

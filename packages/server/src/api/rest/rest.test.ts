@@ -7,6 +7,7 @@ import { after, before, describe, it } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { contractOperations } from "../../../test/harness/contract-operations.ts";
 import { until } from "../../../test/harness/wait.ts";
 import { createCallerSlots } from "../../http/caller-slots.ts";
 import { RequestMemory } from "../../http/request-memory.ts";
@@ -27,7 +28,6 @@ import { vendorProfiles } from "../../lib/vendor-profile.ts";
 import { type CallMetadata, JsonText, StreamedText } from "../call/call.ts";
 import type { Run } from "../call/run.ts";
 import { UnservedCalls } from "../call/unserved-calls.ts";
-import { contractOperations } from "./contract-routes.ts";
 import { createRestHandler } from "./rest.ts";
 
 const LIMIT = 4096;

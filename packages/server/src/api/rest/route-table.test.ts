@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { contractOperations } from "../../../test/harness/contract-operations.ts";
 import { growth, MAX_LINEAR_GROWTH } from "../../../test/harness/cpu-cost.ts";
 import fc from "../../../test/harness/property.ts";
 import type { HttpBinding, Operation } from "../call/operation.ts";
-import { contractOperations } from "./contract-routes.ts";
 import { parsePathTemplate } from "./path-template.ts";
 import { type Route, RouteTable, routesOf } from "./route-table.ts";
 

@@ -82,7 +82,7 @@ export async function createFindingsWorld(world: World): Promise<FindingsWorld> 
   };
 }
 
-export function describeFinding({ vulnerability }: ImageVulnerability): string {
+function describeFinding({ vulnerability }: ImageVulnerability): string {
   const { vulnerabilityId, packageName, packageVersion, severity, state } = vulnerability ?? {};
   return [vulnerabilityId, packageName, packageVersion, nameOf(VulnerabilitySeverity, severity), nameOf(State, state)].join(" ");
 }

@@ -74,7 +74,7 @@ export function rpmHeader(fields: RpmFields): Buffer {
   return Buffer.concat([head, ...index, ...data]);
 }
 
-export const RPM_SCHEMA = "CREATE TABLE 'Packages' (hnum INTEGER PRIMARY KEY AUTOINCREMENT, blob BLOB NOT NULL)";
+const RPM_SCHEMA = "CREATE TABLE 'Packages' (hnum INTEGER PRIMARY KEY AUTOINCREMENT, blob BLOB NOT NULL)";
 
 /** An RPM database whose last package is only in its write-ahead log. */
 export async function rpmDatabase(headers: readonly Uint8Array[], schema = RPM_SCHEMA): Promise<{ database: Buffer; log: Buffer }> {

@@ -29,7 +29,7 @@ import { type S3Server, startS3Server } from "../blobs/s3-server.ts";
 import type { ManualClock } from "../manual-clock.ts";
 import { createMigratedDatabase } from "../migrated-database.ts";
 
-export const IMAGE_TYPE = "application/vnd.oci.image.manifest.v1+json";
+const IMAGE_TYPE = "application/vnd.oci.image.manifest.v1+json";
 export const INDEX_TYPE = "application/vnd.oci.image.index.v1+json";
 const profile = vendorProfiles.get("")!;
 const NAMES = {
