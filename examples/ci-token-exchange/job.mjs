@@ -1,4 +1,4 @@
-// What a CI job does: signs a proof of its identity, exchanges the proof for an access token, and calls the API with the token.
+// Does the work of a CI job: signs a proof of its identity, exchanges the proof for an access token, and calls the API with the token.
 //
 // The private key never leaves the job. The proof and the token are short-lived, so the job makes new ones in each run.
 import { createPrivateKey, sign } from "node:crypto";

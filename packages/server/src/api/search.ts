@@ -1,7 +1,7 @@
 /**
- * Finds resources of an organization by a part of their names. An index on organization and lower-case name answers both
- * forms: a range of it holds the names that begin with the text, and a bounded stretch of it is compared for names that
- * contain the text. An index of words would make each write of a name several times as large, for names that are short.
+ * Finds resources of an organization by a part of their names, with an index on organization and lower-case name. Names that
+ * begin with the text are a range of the index. For names that contain it, a bounded number of entries is compared. An
+ * index of words would make each write of a name several times as large, although names are short.
  */
 import { create } from "@bufbuild/protobuf";
 import {
@@ -118,7 +118,7 @@ async function findNames(db: ReadDb, source: SearchSource, question: ScopedQuest
   const { range = sql``, test = sql<boolean>`1 = 1` } = narrowing;
   const isWhole = scopes[0] === organization;
   const name = sql.ref(column);
-  // The stretch of the index that is read, whatever the caller may see of it.
+  // The entries of the index that are read. The caller may see only some of them.
   const stretch = sql`select uid, ${name} as name from ${db.dialect.readBy(table, searchIndexOf(source))}
     where substr(uid, 1, 40) = ${organization} ${range} ${hasDeleteTime ? sql`and delete_time is null` : sql``}
     order by lower(${name}), uid`;

@@ -29,7 +29,7 @@ const ADOPT = "holtd adopt-blobs";
 
 /**
  * The first server of a database records its place.
- * @param fallback the other place while blobs move; one of the two has to be the database's, and the other one becomes it
+ * @param fallback the other place while blobs move: one of the two must be that of the database already
  * @throws Error for the operator if the place is of another database, or this database's place is missing
  */
 export async function assertBlobHome(store: Store, home: BlobHome, fallback?: BlobHome): Promise<void> {

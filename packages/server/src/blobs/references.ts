@@ -11,8 +11,8 @@ export interface BlobReference {
   /** Column with the uid of the holder, whose organization the bytes count for. */
   readonly holder: string;
   /**
-   * The holder can build the content again. Such content is kept from collection like other content, but it counts for
-   * no organization, no backup has it, and its loss is not a problem.
+   * The holder can build the content again. Collection keeps such content like other content, but it does not count for an
+   * organization, backups leave it out, and its loss is not a problem.
    */
   readonly isCache?: true;
 }

@@ -130,8 +130,8 @@ export interface Dialect {
   /** Statements that serialize concurrent migrations. SQLite's transactions already do so. */
   readonly migrationLock: readonly string[];
   /**
-   * Query of two transaction ids: all transactions with ids below `oldest` have ended, and those that have no id yet will get `next` or a
-   * greater one. Undefined where one transaction at a time writes.
+   * Query of two transaction ids. All transactions with ids below `oldest` have ended. A transaction that has no id yet will get `next`
+   * or a greater one. Undefined where one transaction at a time writes.
    */
   readonly transactionIds: RawBuilder<{ oldest: string; next: string }> | undefined;
   /** Notifies listeners when this transaction commits; undefined where only one server uses the database. */

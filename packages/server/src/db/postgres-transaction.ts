@@ -1,8 +1,8 @@
 /**
  * Sends the statements of a PostgreSQL transaction in few round trips:
- * - `begin` leaves together with the first statements if those only read: were the transaction not to begin, they would run
- *   by themselves.
- * - Appended statements leave together with the next statement or with `commit`. After a failed statement the database
+ * - `begin` is sent together with the first statements if these only read: if `begin` fails, they run outside of a
+ *   transaction, which does no harm.
+ * - Appended statements are sent together with the next statement or with `commit`. After a failed statement the database
  *   refuses the others, and rolls back in place of the commit.
  */
 import type { CompiledQuery } from "kysely";

@@ -26,7 +26,7 @@ export interface ProtocolExchange<State = unknown> {
   /** The query of the URL, without the question mark. */
   readonly query: string;
   readonly remoteAddress: string;
-  /** What the protocol itself keeps about the request. */
+  /** The protocol's own facts about the request. */
   readonly state: State;
   /** The uid of the caller, for the request log; undefined for an anonymous caller, and until the caller is known. */
   principal: string | undefined;

@@ -16,7 +16,7 @@ export const PATH_ECHO = "/healthz/path/";
 export interface ServerPagesOptions {
   /** Its `problem` is undefined while the server is ready. */
   readonly health: { problem(): Promise<string | undefined> };
-  /** What a ready server cannot do at the moment; undefined if it can do everything. */
+  /** The present limitation of a ready server, such as a full disk; undefined for none. */
   readonly warning?: () => string | undefined;
   readonly openapi: RequestHandler;
   /** Serves `/docs` and everything below. */

@@ -1,6 +1,6 @@
 /**
- * Writes large chunks of an answer in slices, each after the reader has taken the one before. So the progress of a reader is known
- * without the internals of sockets, a TLS connection encrypts one slice at a time, and the answer's bytes are counted.
+ * Writes large chunks of an answer in slices, each after the reader has taken the one before. So the server knows the progress of the
+ * reader without the internals of sockets and counts the answer's bytes, and a TLS connection encrypts one slice at a time.
  */
 import type { Answer } from "./answer.ts";
 

@@ -1,7 +1,7 @@
 /**
- * A map that evicts the least recently used entry when it is full. An entry changes its place only after as many others as
- * a quarter of the capacity. Until then it is far from its eviction, and moving it at each look-up would cost more than the
- * look-up.
+ * A map that evicts the least recently used entry when it is full. A used entry moves to the end only
+ * once a quarter of the capacity has come after it. Until then it is far from its eviction, and moving it at each look-up would cost more
+ * than the look-up.
  */
 export class Lru<K, V> {
   readonly #capacity: number;

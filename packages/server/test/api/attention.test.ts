@@ -13,7 +13,7 @@ const { listAttention } = AttentionService.method;
 const DAY = 86_400n;
 
 describeWithWorld("attention", (world) => {
-  test("what fails or expires soon is listed below its group, to callers who may list it", async () => {
+  test("resources that fail or expire soon are listed below their group, to callers who may list them", async () => {
     const group = await world.group(world.orgUid);
     const roleUid = await builtInRole(world, "viewer");
     const { createPullToken } = PullTokensService.method;

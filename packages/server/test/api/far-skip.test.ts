@@ -84,7 +84,7 @@ function suite(open: () => Promise<Store>): void {
     assert.notEqual(page.nextPageToken, "");
   });
 
-  test("after that the rows of the other organization are in none of the pages", async () => {
+  test("rows of another organization between those of a list are in none of its pages", async () => {
     for (let i = 0; i < 20; i++) await addRepo(other, `r${i * 20}`, i * 10);
     await assertPages();
   });

@@ -1,7 +1,7 @@
 /**
- * Query planner of lists of advisories. Advisories are counted by kinds and people in advance, so the total of one such filter is known. Of
- * several filters, the one that finds the fewest rows leads, and the others are tested on its rows. If each finds many, the list is a scan
- * in its order, without a total.
+ * Query planner of lists of advisories. Advisories are counted by kinds and people in advance, so the total of one such filter is
+ * known. With several filters, the one that finds the fewest rows leads, and the others are tested on its rows. If each finds many rows,
+ * the list is a scan in its order, without a total.
  */
 import { type RawBuilder, sql } from "kysely";
 import { countAll } from "../../api/resource/count-rows.ts";
@@ -46,7 +46,7 @@ interface Planning {
   readonly db: ReadDb;
   /** Rows that are counted one by one at most. */
   readonly many: number;
-  /** Whether `NAMES` covers all filters if it covers one of those that have indexes of their own. */
+  /** Whether the index `NAMES` covers all filters, where it covers a filter that has an index of its own. */
   readonly coversNames: boolean;
 }
 

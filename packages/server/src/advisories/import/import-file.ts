@@ -27,5 +27,5 @@ export const IMPORT_LIMITS: ArchiveLimits = {
   paths: { backslash: "separator" },
 };
 
-/** Why an entry is not read, whatever the archive's format. */
+/** Reason for not reading an entry, in all formats of archives. */
 export const ESCAPING_PATH = "its path leads out of the archive; the entry is not read";

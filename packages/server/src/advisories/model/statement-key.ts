@@ -1,6 +1,6 @@
 /**
  * Builds keys of advisories that can be statements about images or components. Such a statement is applied when findings
- * are read, so a change of it changes no finding: the images that it can hold in are looked at again. Pure.
+ * are read. So a change of it changes no stored finding, but the images to which it may apply are checked again. Pure.
  */
 import { packageKey } from "./package-key.ts";
 

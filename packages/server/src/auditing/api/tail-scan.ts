@@ -15,7 +15,7 @@ export interface IndexedTerm {
   readonly term: number;
 }
 
-/** Usually the blocks after the last segment are fewer. They are more while the index is made anew. */
+/** There are usually fewer blocks after the last segment. There are more while the index is rebuilt. */
 const MAX_SCANNED_BLOCKS = 2048;
 const MAX_SCANNED_ENTRIES = 32_768;
 /** Number of such terms of a row of about 2 KiB, the unit of costs. */

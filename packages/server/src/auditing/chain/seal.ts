@@ -33,8 +33,8 @@ const FIRST: SealState = { seq: 0, gaps: [], block: 0 };
 type Head = Pick<AuditChainTable, "org_uid" | "number" | "hash">;
 
 /**
- * Lets one of several servers seal: the one that sealed last goes on, and another one begins when it finds the state as it left it. If
- * two sealed, both would read and hash the same entries, and one would wait for the transaction of the other.
+ * Lets one of several servers seal. The server that sealed last goes on. Another server begins once the state has not changed between
+ * two of its looks. If two servers sealed, both would hash the same entries, and one would wait for the transaction of the other.
  */
 export class SealingTurn {
   /** The state that this server has seen or stored last. */

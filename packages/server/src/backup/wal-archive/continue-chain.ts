@@ -25,7 +25,10 @@ type StoredNextLog = Omit<NextLog, "rest"> & { readonly rest?: Omit<Segment, "fr
 /** File in the data folder: the end of a log, and how to recognize the one that the server began after it. */
 const FILE = "wal-archive.json";
 
-/** To be called before the next log begins: a server that is killed at any moment then finds the old log, or the record and the new one. */
+/**
+ * Call it before the next log begins. Then a server that is killed at any moment finds either the old log, or the record and the
+ * new log.
+ */
 export async function recordNextLog(dataDir: string, { rest, ...next }: NextLog): Promise<void> {
   const path = join(dataDir, FILE);
   const stored: StoredNextLog = { ...next, ...(rest && { rest: { ...rest, frames: rest.frames.toString("base64") } }) };

@@ -63,7 +63,7 @@ async function restoreAll(parts: PointParts, plan: RestorePlan, report: PointRep
   return blobs;
 }
 
-/** Removes the file, and those that SQLite makes beside it for readers. */
+/** Removes the database file and the files that SQLite creates beside it for readers. */
 async function removeSqlite(path: string): Promise<void> {
   for (const suffix of ["", "-wal", "-shm"]) await rm(path + suffix, { force: true });
 }

@@ -130,7 +130,7 @@ export class WalArchiver implements AsyncDisposable {
     await chain.reader.look();
     if (chain.rest !== undefined) await this.#write(chain, chain.rest);
     chain.rest = undefined;
-    // Under writes that never pause, there would always be a next one, and the log would never begin anew.
+    // Only the frames that exist now: under writes that never pause, the loop would not end, and no new log would begin.
     for (const { frame } = chain.reader.seen; chain.reader.takenFrame < frame; ) {
       const segment = await chain.reader.next(MAX_SEGMENT_BYTES);
       if (segment === undefined) return;

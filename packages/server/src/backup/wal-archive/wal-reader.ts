@@ -13,7 +13,7 @@ import {
 import type { Clock } from "../../lib/clock.ts";
 import type { Commit, Segment } from "./archive-form.ts";
 
-/** The log is not the one that was read before, so that frames may be lost. */
+/** Another log has replaced the one that was read, so frames may be lost. */
 export class LogReplaced extends Error {
   override readonly message = "another process has replaced the write-ahead log";
 }

@@ -24,11 +24,11 @@ export interface Waiting {
   take(): Batch;
 }
 
-/** Outcomes of one run that are not durable yet, at the most: if the server is killed, these events are sent again. */
+/** Maximum number of outcomes of one run that are not durable yet. If the server is killed, their events are sent again. */
 export const MAX_UNRECORDED = 16;
-/** Waiting outcomes of one run from which on a transaction begins soon: the run goes on with the rest meanwhile. */
+/** With this many waiting outcomes of one run, a transaction begins soon. The run goes on meanwhile. */
 const MANY_OF_RUN = (3 * MAX_UNRECORDED) / 4;
-/** The same for the average of all runs, which is all of them if there is one. */
+/** The same for the average of all runs. */
 const MANY_ON_AVERAGE = MAX_UNRECORDED / 2;
 /** Outcomes per transaction. */
 const MAX_OUTCOMES = 200;

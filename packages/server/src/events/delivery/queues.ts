@@ -35,9 +35,9 @@ export interface Due {
 
 /** The limits of one claim. */
 export interface ClaimLimits {
-  /** Queues of each kind at the most. */
+  /** Maximum number of queues of each kind. */
   readonly most: number;
-  /** Limits the healthy queues, except those that nobody claimed for a while. */
+  /** Limits the healthy queues, except for those that no server has claimed for a while. */
   readonly share: Pick<Share, "queues" | "hasUnlimited">;
 }
 

@@ -34,7 +34,7 @@ export interface Share {
   readonly queues: number;
   /** False if all queues that are due belong to the shares of other servers: then a claim would find nothing. */
   readonly hasSome: boolean;
-  /** Whether there may be queues that no share limits: failing ones, and those that nobody claimed for a while. */
+  /** Whether there may be queues that no share limits: failing ones, and healthy ones that no server has claimed for a while. */
   readonly hasUnlimited: boolean;
   /** Whether this server has more than its share, for instance because another server has started. */
   readonly isExceeded: boolean;

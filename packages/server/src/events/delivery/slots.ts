@@ -1,5 +1,5 @@
 /**
- * How many queues are sent at the same time. There are two pools of slots: sinks that take long to answer must not use
+ * Limits how many queues are sent at the same time. There are two pools of slots: sinks that take long to answer must not use
  * up the slots of those that answer soon. In each pool an organization leaves as many slots free as it has.
  */
 import { createSlots } from "../../jobs/fair-share.ts";
@@ -25,8 +25,8 @@ export interface DeliverySlots {
   /** A copy of both pools as they are now. */
   capacity(): Capacity;
   /**
-   * False for a healthy queue that is known to be slow, while its organization may have no more slow slots: queries
-   * cannot tell it from a fast one.
+   * False for a queue of the slow pool whose organization has all its slots there. Queries claim healthy queues without
+   * knowing which of them are slow.
    */
   hasSlot(uid: string, isFailing: boolean): boolean;
   occupy(uid: string, isFailing: boolean): OccupiedSlot;

@@ -10,7 +10,7 @@ import type { LocalAccountParts } from "./local-account-parts.ts";
 import { replaceRecoveryCodes, spendRecoveryCode } from "./recovery-codes.ts";
 import { findRecoveryLink, spendRecoveryLink } from "./recovery-links.ts";
 
-/** The right to set up an account's ways to sign in anew. */
+/** The right to replace an account's ways to sign in. */
 export interface Recovery {
   readonly identityUid: string;
   /** Proof by which the recovery began. */

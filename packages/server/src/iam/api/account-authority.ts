@@ -1,6 +1,6 @@
 /**
- * Decides who may recover or disable another person's account. Whoever recovers it can act as the person, so the caller
- * needs the capability in each of the person's organizations, and all rights of the person.
+ * Decides who may recover or disable another person's account. A caller who recovers it can then act as the person,
+ * and so needs the capability in each of the person's organizations, and all rights of the person.
  */
 import type { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { capabilitySet } from "../../access/capability-set.ts";

@@ -12,7 +12,7 @@ export interface SecretCollaborators {
   readonly secrets: Secrets;
 }
 
-/** What an update does to the stored secret. */
+/** The effect of an update on the stored secret. */
 export interface SecretUpdate {
   /** The new secret; empty to clear or to keep the stored one. */
   readonly text: string;

@@ -53,7 +53,7 @@ export async function assertMayUse(uid: string, { capabilities, ofCreator }: Use
   return false;
 }
 
-/** What a list reads: the access by which its rows are found, and which of these rows the caller may see. */
+/** The access by which a list finds its rows, and conditions for the rows that the caller may see. */
 export interface VisibleTokens {
   readonly access: Access;
   readonly conditions: readonly Condition[];

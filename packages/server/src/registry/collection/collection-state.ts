@@ -39,8 +39,8 @@ const NAME = "blob_collection";
 const LEASE_MS = 90_000;
 
 /**
- * The right to collect, until it is not saved for a while. It saves work and is not needed for safety: each deletion is
- * checked in its own transaction, so two runs at the same time would only do the work twice.
+ * The right to collect, which ends if its progress is not saved for a while. It avoids double work. Safety does not need it, because
+ * each deletion is checked in its own transaction.
  */
 export interface CollectionLease {
   readonly progress: WalkProgress;

@@ -1,6 +1,6 @@
 /**
- * Which organizations wait for which manifests to be scanned, and whose turn is next: the organization whose last turn
- * is longest ago, however many manifests each waits for. Several organizations may wait for the same manifest; it is
+ * Keeps the organizations that wait for a scan of a manifest, and chooses the next one: the organization whose last turn is
+ * longest ago, however many manifests it waits for. Several organizations may wait for the same manifest; it is
  * scanned in the turn of the first of them. The cost of a turn grows with the number of waiting organizations, not with
  * the number of manifests.
  */
