@@ -16,7 +16,7 @@ interface Answer {
 export const verb: Verb = {
   path: "deliveries show",
   summary: "Show one delivery of a subscription with its last request and response.",
-  description: "Credentials are replaced. Of the response, the first 4 KiB are kept.",
+  description: "Credentials are replaced. The server keeps the first 4 KiB of the response.",
   examples: ["holt deliveries show https://ci.example.com/hook 8f14e45f-ceea-467f-9538-1e6d6a2b3c4d"],
   arguments: [
     { name: "subscription", help: SUBSCRIPTION_HELP },

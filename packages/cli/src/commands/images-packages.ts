@@ -8,7 +8,7 @@ import type { Row } from "../output/output.ts";
 export const verb: Verb = {
   path: "images packages",
   summary: "List the packages in an image, by name.",
-  description: "Of an index, the packages of all platforms are listed.",
+  description: "For an index, the packages of all platforms are listed.",
   examples: ["holt images packages my-org/team-a/app:1.0 --type apk", "holt images packages app --platform linux/arm64 --all -o csv"],
   arguments: [{ name: "image", kind: "repo", help: IMAGE_HELP }],
   options: [

@@ -22,7 +22,7 @@ const columns = [
 export const verb: Verb = {
   path: "images vulnerabilities",
   summary: "List the open vulnerabilities of an image, the most severe first.",
-  description: "Of an index, the vulnerabilities of all platforms are listed.",
+  description: "For an index, the vulnerabilities of all platforms are listed.",
   examples: ["holt images vulnerabilities my-org/team-a/app:1.0 --severity critical --severity high --fixable"],
   arguments: [{ name: "image", kind: "repo", help: IMAGE_HELP }],
   options: [
