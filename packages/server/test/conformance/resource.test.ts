@@ -7,6 +7,7 @@ import { FieldBehavior } from "@holt/api/gen/google/api/field_behavior_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { answerOf, codeOf, errorOf } from "../harness/clients.ts";
 import { parse, textOf } from "../harness/json.ts";
+import { fieldsOf } from "../harness/refusal.ts";
 import {
   asListed,
   asRead,
@@ -224,10 +225,6 @@ function hasOwnName(sample: ResourceSample): boolean {
 function requestFor(sample: ResourceSample, verb: "Get" | "Update" | "Delete", uid: string) {
   const { input } = methodOf(sample, verb);
   return fromJson(input, verb === "Update" ? { [fieldOf(sample)]: { uid, description: "x" } } : { uid }, { ignoreUnknownFields: true });
-}
-
-function fieldsOf(details: readonly JsonObject[]): JsonValue[] {
-  return details.flatMap(({ fieldViolations = [] }) => (fieldViolations as { field: string }[]).map(({ field }) => field));
 }
 
 /**

@@ -12,6 +12,7 @@ import { Code } from "../../src/lib/errors.ts";
 import { newUid } from "../../src/lib/uid.ts";
 import { answerOf, errorOf } from "../harness/clients.ts";
 import { expectedEvents, type FeedRequest, readFeed, untilPublished } from "../harness/events/event-feed.ts";
+import { fieldsOf } from "../harness/refusal.ts";
 import { describeWithWorld, type World } from "../harness/world.ts";
 
 const { listEvents } = EventsService.method;
@@ -254,8 +255,4 @@ function asJson(event: never): JsonObject {
   const { data, ...json } = toJson(EventSchema, event, { alwaysEmitImplicit: true }) as JsonObject;
   const { actor, body } = data as { actor: JsonObject; body: JsonObject };
   return { ...json, actor, body: { uid: body.uid ?? "", name: body.name ?? "" } };
-}
-
-function fieldsOf(details: readonly JsonObject[]): string[] {
-  return details.flatMap(({ fieldViolations = [] }) => (fieldViolations as { field: string }[]).map(({ field }) => field));
 }

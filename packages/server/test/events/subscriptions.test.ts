@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import type { JsonObject } from "@bufbuild/protobuf";
 import { SubscriptionsService } from "@holt/api/gen/platform/events/v2/subscriptions_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { errorOf } from "../harness/clients.ts";
+import { fieldsOf } from "../harness/refusal.ts";
 import { describeWithWorld } from "../harness/world.ts";
 
 const { createSubscription, deleteSubscription, getSubscription } = SubscriptionsService.method;
@@ -121,7 +121,3 @@ describeWithWorld(
   },
   { env: { HOLT_OUTBOUND_ALLOW_CIDRS: "", HOLT_USER_ISSUERS: "" } },
 );
-
-function fieldsOf(details: readonly JsonObject[]): string[] {
-  return details.flatMap(({ fieldViolations = [] }) => (fieldViolations as { field: string }[]).map(({ field }) => field));
-}

@@ -1,5 +1,6 @@
 /** Asserts which error a REST response contains. */
 import assert from "node:assert/strict";
+import type { JsonObject } from "@bufbuild/protobuf";
 import { Code, codeName } from "../../src/lib/errors.ts";
 import type { HttpAnswer } from "./clients.ts";
 
@@ -36,6 +37,11 @@ export function assertRefused(answer: HttpAnswer, code: Code): ErrorBody {
   assert.equal(answer.status, STATUS[code]);
   assert.equal(body.details[0]?.reason, codeName(code));
   return body;
+}
+
+/** The fields that violations in the details of an error name, in their order. */
+export function fieldsOf(details: readonly JsonObject[]): string[] {
+  return details.flatMap(({ fieldViolations = [] }) => (fieldViolations as { field: string }[]).map(({ field }) => field));
 }
 
 /** Asserts INVALID_ARGUMENT with violations of exactly these fields, in this order, and the message of the first. */

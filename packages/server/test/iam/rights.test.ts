@@ -12,6 +12,7 @@ import { Code } from "../../src/lib/errors.ts";
 import { codeOf, createGrpcClient, createRestClient, errorOf } from "../harness/clients.ts";
 import { startServer } from "../harness/harness.ts";
 import { createDatabase } from "../harness/postgres.ts";
+import { fieldsOf } from "../harness/refusal.ts";
 import { until } from "../harness/wait.ts";
 import { type Caller, describeWithWorld, startWorld } from "../harness/world.ts";
 
@@ -238,5 +239,5 @@ describe("rights on two servers with one database", () => {
 });
 
 function violationsOf({ code, details }: { code: number; details: readonly JsonObject[] }): [number, string[]] {
-  return [code, details.flatMap(({ fieldViolations = [] }) => (fieldViolations as { field: string }[]).map(({ field }) => field))];
+  return [code, fieldsOf(details)];
 }

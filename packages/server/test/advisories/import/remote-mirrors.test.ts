@@ -276,7 +276,7 @@ describeWithWorld("advisory mirrors", (world) => {
         await world.rest.call(createAdvisoryMirror, { parent: group, advisoryMirror: { ...good, ...change } }, writer.token),
       );
       assert.equal(code, Code.INVALID_ARGUMENT);
-      return details.flatMap(({ fieldViolations = [] }) => (fieldViolations as { field: string }[]).map(({ field }) => field));
+      return fieldsOf(details);
     };
     assert.deepEqual(await fieldsOf({ name: "NOT A NAME" }), ["name"]);
     for (const url of ["", "ftp://example.com/", "http://10.0.0.1/", "https://user:secret@example.com/", "feed.zip"])
