@@ -30,14 +30,20 @@ test("a list of all identities finds people by their memberships, not among all 
     });
     const organizations = [newUid(""), newUid("")];
     const handler = identitiesService({ pageTokens } as never).handlers.get(LIST);
-    for (const scopes of [organizations, organizations.slice(1)]) {
+    const requests = [
+      [organizations, {}],
+      [organizations.slice(1), {}],
+      [organizations.slice(1), { uidp: { inRoot: true } }],
+      [organizations.slice(1), { uidp: { childrenOf: "/" }, name: "ann" }],
+    ] as const;
+    for (const [scopes, filters] of requests) {
       const access = new Access(new Map(scopes.map((uid) => [uid, 1n])));
       const operation = { name: LIST, access: { mode: "unscoped", capabilities: 1n } };
       const call = { operation, access, principal: { uid: newUid("") }, now: new Date(), db } as unknown as Call;
-      await handler?.handle(createMessage(ListIdentitiesRequestSchema, { orderBy: "name" }), call as never, undefined);
+      await handler?.handle(createMessage(ListIdentitiesRequestSchema, { orderBy: "name", ...filters }), call as never, undefined);
     }
     const plans = await Promise.all(sent.filter((query) => query.sql.includes("membership")).map((query) => planOf(query)));
-    assert.ok(plans.length >= 2, sent.map((query) => query.sql).join("\n"));
+    assert.ok(plans.length >= requests.length, sent.map((query) => query.sql).join("\n"));
     for (const plan of plans) {
       assert.match(plan, /membership_by_org_uid_identity_uid \(org_uid=\?\)/);
       assert.match(plan, /role_binding_of_root_identity\w* \(identity_uid=\?/);

@@ -2,7 +2,7 @@
 import type { UIDPFilter } from "@holt/api/gen/platform/common/v1/uidp_pb.ts";
 import { type RawBuilder, sql } from "kysely";
 import type { Dialect } from "../../db/dialect.ts";
-import { ancestry, isAtOrBelow, isUid, parentOf, rangeAtOrBelow, rangeBelow, type UidRange } from "../../lib/uid.ts";
+import { ancestry, isAtOrBelow, isInRoot, isUid, parentOf, rangeAtOrBelow, rangeBelow, type UidRange } from "../../lib/uid.ts";
 import type { Resource } from "./define.ts";
 
 /** One condition in two forms: `seek` lets an index find its rows, `test` is evaluated on each row of a scan along another index. */
@@ -70,7 +70,7 @@ export function viewOf(
     descendants(filter.descendantsOf, scopes, hasUidOfGroup),
     hasUidOfGroup ? oneOfGroup(filter.childrenOf, scopes) : children(filter.childrenOf, scopes, dialect),
     ancestors(filter.ancestorsOf, dialect),
-    root(filter.inRoot),
+    root(filter.inRoot, scopes),
     chosen(filter.ids, dialect),
   ];
   return parts.reduce<View>((view, part) => (part === undefined ? view : intersect(view, part)), all);
@@ -99,7 +99,7 @@ function descendants(of: string, scopes: readonly string[], hasUidOfGroup: boole
 
 function children(of: string, scopes: readonly string[], dialect: Dialect): Part | undefined {
   if (of === "") return undefined;
-  if (of === "/") return root(true);
+  if (of === "/") return root(true, scopes);
   if (!isUid(of)) return NOTHING;
   if (scopes.some((scope) => isAtOrBelow(of, scope))) {
     return {
@@ -117,7 +117,7 @@ function children(of: string, scopes: readonly string[], dialect: Dialect): Part
 /** The only row of a group, which has the uid of the group. */
 function oneOfGroup(of: string, scopes: readonly string[]): Part | undefined {
   if (of === "") return undefined;
-  if (of === "/") return root(true);
+  if (of === "/") return root(true, scopes);
   if (!isUid(of) || !scopes.some((scope) => isAtOrBelow(of, scope))) return NOTHING;
   const range = { lower: of, upper: `${of}/` };
   return { ranges: [range], conditions: [], includesRoot: false, counted: { groups: [of], direct: true, itself: false } };
@@ -129,10 +129,11 @@ function ancestors(of: string, dialect: Dialect): Part | undefined {
   return { ranges: undefined, conditions: [oneOf("uid", ancestry(of).slice(1), dialect)], includesRoot: true, counted: undefined };
 }
 
-function root(inRoot: boolean): Part | undefined {
-  return inRoot
-    ? { ranges: undefined, conditions: [{ seek: sql<boolean>`parent is null`, test: IS_IN_ROOT }], includesRoot: true, counted: undefined }
-    : undefined;
+/** The only row in root within a scope has the scope's uid. Searching all rows in root would pass the people of the whole server. */
+function root(inRoot: boolean, scopes: readonly string[]): Part | undefined {
+  if (!inRoot) return undefined;
+  const ranges = scopes.filter(isInRoot).map((scope) => ({ lower: scope, upper: `${scope}/` }));
+  return { ranges, conditions: [same(IS_IN_ROOT)], includesRoot: true, counted: undefined };
 }
 
 function chosen(ids: readonly string[], dialect: Dialect): Part | undefined {
