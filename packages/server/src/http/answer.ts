@@ -89,7 +89,7 @@ export class Answer implements BusyMember {
   }
 
   /**
-   * To be called as soon as the caller is known, before any work for it.
+   * Call it as soon as the caller is known, before any work for it.
    * @param caller uid; undefined for an anonymous caller
    * @throws HoltError RESOURCE_EXHAUSTED while the caller has too many connections or too many unread bytes
    */
@@ -105,7 +105,7 @@ export class Answer implements BusyMember {
   }
 
   /**
-   * To be called before a complete answer is written. An answer that is larger than the limit fits while nothing else waits.
+   * Call it before a complete answer is written. An answer that is larger than the limit fits while nothing else waits.
    * @throws HoltError RESOURCE_EXHAUSTED if the bytes do not fit
    */
   reserve(bytes: number): void {

@@ -37,7 +37,7 @@ export function cutOffSoon(request: HttpRequest, response: HttpResponse): void {
 }
 
 /**
- * Lets the body and the response take as long as they need, provided that no pause exceeds `idleMs`. To be called for authorized clients
+ * Lets the body and the response take as long as they need, provided that no pause exceeds `idleMs`. Call it for authorized clients
  * only, since it lets them hold a connection for as long as they like.
  */
 export function allowLongBody(request: HttpRequest, idleMs: number): void {

@@ -14,7 +14,7 @@ export type Headers = Readonly<Record<string, string | number>>;
 /** On every response, errors included: a browser must not take content for a type that it was not sent as. */
 export const COMMON_HEADERS = { "x-content-type-options": "nosniff" } as const;
 
-/** To be called before the head of a response is written. */
+/** Call it before the head of a response is written. */
 export function setCommonHeaders(response: HttpResponse): void {
   for (const [name, value] of Object.entries(COMMON_HEADERS)) response.setHeader(name, value);
 }

@@ -31,7 +31,7 @@ export interface ProtocolExchange<State = unknown> {
   /** The uid of the caller, for the request log; undefined for an anonymous caller, and until the caller is known. */
   principal: string | undefined;
   /**
-   * Sets `principal`, and counts the response for this caller. To be called once the caller is known, before any work for it.
+   * Sets `principal`, and counts the response for this caller. Call it once the caller is known, before any work for it.
    * @param principal uid; undefined for an anonymous caller
    * @throws RESOURCE_EXHAUSTED while the caller has too many connections or too many unread bytes of responses
    */

@@ -87,7 +87,7 @@ export class Allowance {
     this.#held += bytes;
   }
 
-  /** To be called when the call ends. */
+  /** Call it when the call ends. */
   release(): void {
     this.#requests.pool.give(this.#holder, this.#held);
     this.#held = 0;

@@ -1,7 +1,7 @@
 /** Lets others run during long computations on the main thread. */
 import { setImmediate } from "node:timers/promises";
 
-/** To be called between parts of a computation. Others run if the parts since the last break took long enough. */
+/** Call it between parts of a computation. Others run if the parts since the last break took long enough. */
 export type Break = () => Promise<void>;
 
 /** A computation takes this long between other requests. */

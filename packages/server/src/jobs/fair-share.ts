@@ -14,7 +14,7 @@ import { ROOT_LENGTH, rootOf } from "../lib/uid.ts";
 
 export interface SlotPolicy {
   readonly slots: number;
-  /** Slots of one organization at the most. */
+  /** Maximum number of slots of one organization. */
   readonly maxOfOne?: number;
   /** The part that an organization may have of its own slots and the free ones: with 1/2 it always leaves as many free as it has. */
   readonly shareOfOne?: number;
@@ -65,7 +65,7 @@ export function createSlots(policy: SlotPolicy, before: readonly (readonly [orga
 
 export interface FairClaim<Row> {
   readonly slots: Slots;
-  /** Rows at the most. */
+  /** Maximum number of rows. */
   readonly limit: number;
   /** Reads the rows that are due, the oldest first, without those of the organizations that are full. */
   read(full: readonly string[], limit: number): Promise<readonly Row[]>;

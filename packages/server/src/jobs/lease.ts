@@ -53,7 +53,7 @@ export interface Lease {
   /** Releases all rows of this server. */
   releaseAll(): Promise<void>;
   /**
-   * Releases rows that a killed server left behind, where no other server can share the database. To be called once,
+   * Releases rows that a killed server left behind, where no other server can share the database. Call it once,
    * before the first claim.
    * @param keys of a table whose other rows have other uses; by default all rows
    */

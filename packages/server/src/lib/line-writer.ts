@@ -76,7 +76,7 @@ export class LineWriter {
     this.#sink.sync = this.#isExiting;
   }
 
-  /** To be called when the process exits: from now on, each line is written before `add` returns. */
+  /** Call it when the process exits: from now on, each line is written before `add` returns. */
   exit(): void {
     this.#isExiting = true;
     this.flushSync();

@@ -17,7 +17,7 @@ interface Connection {
   close(): void;
 }
 
-/** To be called before the process gets its first connection. */
+/** Call it before the process gets its first connection. */
 export function closeUnconfirmed(process: ChildProcess): void {
   const unconfirmed = new Map<number, Connection>();
   const send = process.send.bind(process) as (...args: unknown[]) => boolean;

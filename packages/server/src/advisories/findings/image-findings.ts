@@ -78,7 +78,7 @@ export interface MatchState {
   readonly time: string | undefined;
 }
 
-/** The progress of the manifests whose packages were or are to be read. */
+/** The progress of reading and comparing the packages of these manifests. Manifests without a scan do not count. */
 export async function readMatchState(db: ReadDb, orgUid: string, digests: readonly string[]): Promise<MatchState> {
   const wanted = db.dialect.valuesOf([...new Set(digests)]);
   const { rows } = await sql<{ state: string; match_time: string | null; waits: number }>`

@@ -57,7 +57,7 @@ export async function requestPackages(db: WriteDb, keys: readonly string[], orgU
     on conflict (org_uid, kind, name) do update set token = excluded.token`.execute(db);
 }
 
-/** Requests the images of these packages to be looked at for critical findings, unless their first look is to be quiet. */
+/** Requests a look at the images of these packages for critical findings, unless their first look must stay quiet. */
 export async function requestAlerts(db: WriteDb, orgUid: string, packageIds: readonly number[]): Promise<void> {
   if (packageIds.length === 0) return;
   const ids = db.dialect.rowsOf(

@@ -113,7 +113,7 @@ function importOf({ uid: mirrorUid, url, kind }: AdvisoryMirror, { session }: Mi
 }
 
 /**
- * To be called when an import ends: schedules the mirror that it belongs to, if any. @param error empty where
+ * Call it when an import ends: schedules the mirror that it belongs to, if any. @param error empty where
  * everything readable is stored
  */
 export async function importEnded(db: WriteDb, row: ImportRow, error: string, now: Date): Promise<void> {
@@ -126,7 +126,7 @@ export async function importEnded(db: WriteDb, row: ImportRow, error: string, no
   await storeSuccess(locked, { etag, last_modified, digest }, { counts: create(ImportCountsSchema, countsOf(row)) });
 }
 
-/** To be called before an import is deleted: schedules the mirror of an import that has not ended. */
+/** Call it before an import is deleted: schedules the mirror of an import that has not ended. */
 export async function importDeleted(db: WriteDb, row: ImportRow, error: string, now: Date): Promise<void> {
   if (row.end_time === null) await importEnded(db, row, error, now);
 }

@@ -10,7 +10,7 @@ export interface GroupLimit {
   readonly what: string;
 }
 
-/** To be called before the resource is created, in its transaction. @throws FAILED_PRECONDITION */
+/** Call it before the resource is created, in its transaction. @throws FAILED_PRECONDITION */
 export async function assertBelowGroupLimit(
   table: "signature_key" | "signature_identity",
   group: string,

@@ -25,11 +25,11 @@ export interface DeliveryOptions {
 }
 
 export interface Delivery extends AsyncDisposable {
-  /** To be called when an event was appended, or something became due. Costs next to nothing: the work is done later. */
+  /** Call it when an event was appended, or something became due. Costs next to nothing: the work is done later. */
   wake(): void;
-  /** To be called when any server has published events. */
+  /** Call it when any server has published events. */
   dispatch(): void;
-  /** To be called when a subscription is deleted or has another sink. Another server notices when it records the next outcomes. */
+  /** Call it when a subscription is deleted or has another sink. Another server notices when it records the next outcomes. */
   discard(uid: string): void;
 }
 

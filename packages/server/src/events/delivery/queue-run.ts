@@ -78,7 +78,7 @@ function createTurn() {
   return {
     isOver,
     isLast: () => number === MAX_TURNS,
-    /** To be called at the beginning of each attempt: if the turn is over, it belongs to the next one. */
+    /** Call it at the beginning of each attempt: if the turn is over, it belongs to the next one. */
     onAttempt(): void {
       if (isOver()) {
         number++;

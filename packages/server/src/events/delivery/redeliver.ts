@@ -102,7 +102,7 @@ async function makePending(db: WriteDb, uid: string, positions: readonly number[
 }
 
 /**
- * To be called after the deliveries were changed, as in publish.ts: a release locks the queue first and reads its
+ * Call it after the deliveries were changed, as in publish.ts: a release locks the queue first and reads its
  * pending deliveries afterwards.
  */
 async function makeQueueDue(db: WriteDb, uid: string, now: Date): Promise<void> {

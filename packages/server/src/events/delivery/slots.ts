@@ -15,7 +15,7 @@ const MAX_REMEMBERED = 10_000;
 
 /** The slot of a queue for one run. */
 export interface OccupiedSlot extends Disposable {
-  /** To be called at the beginning of each attempt. */
+  /** Call it at the beginning of each attempt. */
   onAttempt(): void;
   /** Whether the organization may have another slot of this pool, so that none of its queues waits for this one. */
   isSpare(): boolean;

@@ -29,7 +29,7 @@ export function findBrowserSession(db: ReadDb, secret: string, now: Date): Promi
     .executeTakeFirst();
 }
 
-/** To be called in the transaction that issues a token for the session. @throws UNAUTHENTICATED if it has ended meanwhile */
+/** Call it in the transaction that issues a token for the session. @throws UNAUTHENTICATED if it has ended meanwhile */
 export async function assertSessionLasts(db: ReadDb, tokenHash: string): Promise<void> {
   const row = await db.selectFrom("refresh_token").select("token_hash").where("token_hash", "=", tokenHash).executeTakeFirst();
   if (row === undefined) throw unauthenticated("the session has ended");

@@ -75,7 +75,7 @@ export async function claimCollection(store: Store, clock: Clock): Promise<Colle
   };
 }
 
-/** When the last run ended. Undefined where there was none, or where one was interrupted and is to be continued. */
+/** When the last run ended. Undefined if there was none, or while an interrupted run waits to be continued. */
 export async function lastFinished(db: ReadDb): Promise<Date | undefined> {
   const { progress, finished } = JSON.parse((await readState(db, NAME)) ?? "{}") as State;
   return progress !== undefined || finished === undefined ? undefined : new Date(finished);

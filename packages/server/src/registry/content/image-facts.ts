@@ -55,7 +55,7 @@ export interface FactsToSpread {
 
 /** The result of one step. */
 export interface SpreadFacts {
-  /** Rows per table that were written at the most. */
+  /** The largest number of rows that were written to one table. */
   readonly rows: number;
   /** The indexes that gained facts and are in other indexes themselves. */
   readonly gained: readonly string[];

@@ -17,7 +17,7 @@ export const MAX_ATTEMPTS = 5;
 const FIRST_PAUSE_MS = 10_000;
 const MAX_ERROR_LENGTH = 4000;
 
-/** To be called when an organization has a manifest in a repo for the first time. Cheap, for the transaction of a push. */
+/** Call it when an organization has a manifest in a repo for the first time. Cheap, for the transaction of a push. */
 export async function appendScan(db: WriteDb, digest: string, orgUid: string, now: Date): Promise<void> {
   const empty = { ...RELEASED, read_time: null, distribution: "", error: "", package_count: 0 };
   await db

@@ -17,7 +17,7 @@ export interface RemoteImports extends AsyncDisposable {
   readonly maxBytes: number;
   /** There may be an import to run or a feed to fetch. Costs next to nothing. */
   wake(): void;
-  /** To be called when an import is deleted. */
+  /** Call it when an import is deleted. */
   discard(uid: string, file: string): void;
 }
 
