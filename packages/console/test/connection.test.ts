@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { until } from "../../server/test/harness/wait.ts";
-import { assertAccessible, describeConsole, signInByLink } from "./console-world.ts";
+import { assertAccessible, createMachine, describeConsole, signInByLink } from "./console-world.ts";
 import { countRequests, settled } from "./screen-walk.ts";
 
 const UNREACHABLE = "The server cannot be reached";
@@ -85,6 +85,31 @@ await describeConsole("the console and its connection", ({ world, walk }) => {
       await page.getByRole("main").getByText("typed").waitFor();
     },
     { expected: [/status of 503/] },
+  );
+
+  walk(
+    "a field that finds identities says that it searches, and that the search failed",
+    async ({ page, screen }) => {
+      await createMachine(world, "robot");
+      await signInByLink(page, world);
+      await page.goto(screen(`/group/${world.orgUid}?tab=access`));
+      await page.getByRole("button", { name: "Bind a role" }).click();
+      const answered = Promise.withResolvers<void>();
+      await page.route(/\/Search$/, async (route) => {
+        await answered.promise;
+        await route.continue();
+      });
+      await page.getByRole("combobox", { name: "Identity" }).fill("rob");
+      await page.getByText("Searching…").waitFor();
+      assert.equal(await page.getByText("Nothing has this in its name").count(), 0);
+      answered.resolve();
+      await page.getByRole("option", { name: /^robot/ }).waitFor();
+      await page.unroute(/\/Search$/);
+      await page.route(/\/Search$/, (route) => route.fulfill({ status: 500 }));
+      await page.getByRole("combobox", { name: "Identity" }).fill("other");
+      await page.getByText("The search failed").waitFor();
+    },
+    { expected: [/status of 500/] },
   );
 
   walk(

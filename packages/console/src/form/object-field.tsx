@@ -36,7 +36,7 @@ const MAX_HITS = 20;
 export function ObjectField({ kind, label, description, placeholder, required, isFirst, size, value, error, onChange }: ObjectFieldProps) {
   const [typed, setTyped] = useState("");
   const chosen = useChosen(kind, value);
-  const found = useFound(kind, typed === chosen?.label ? "" : typed);
+  const { found, state } = useFound(kind, typed === chosen?.label ? "" : typed);
   const pasted = UID.test(typed.trim()) ? [{ value: typed.trim(), label: typed.trim() }] : [];
   const options = new Map([...pasted, ...found, ...(chosen === undefined ? [] : [chosen])].map((option) => [option.value, option]));
   return (
@@ -53,7 +53,7 @@ export function ObjectField({ kind, label, description, placeholder, required, i
       data={[...options.values()]}
       // The server has compared the names.
       filter={({ options: all }) => all}
-      nothingFoundMessage={typed.trim().length < MIN_TEXT ? "Type at least two characters" : "Nothing has this in its name"}
+      nothingFoundMessage={MESSAGES[state]}
       value={value === "" ? null : value}
       error={error}
       onSearchChange={(text) => {
@@ -64,6 +64,16 @@ export function ObjectField({ kind, label, description, placeholder, required, i
     />
   );
 }
+
+type SearchState = "short" | "searching" | "failed" | "done";
+
+/** Shown where there is nothing to choose. */
+const MESSAGES: Readonly<Record<SearchState, string>> = {
+  short: "Type at least two characters",
+  searching: "Searching…",
+  failed: "The search failed. Type again, or paste a uid",
+  done: "Nothing has this in its name",
+};
 
 /** The present value with its name. */
 function useChosen(kind: ObjectFieldProps["kind"], uid: string): ComboboxItem | undefined {
@@ -77,11 +87,12 @@ function useChosen(kind: ObjectFieldProps["kind"], uid: string): ComboboxItem | 
 }
 
 /** Objects with the text in their names. Before anything is typed: the organization with its first groups, or the people who are bound in it. */
-function useFound(kind: ObjectFieldProps["kind"], typed: string): ComboboxItem[] {
+function useFound(kind: ObjectFieldProps["kind"], typed: string): { readonly found: readonly ComboboxItem[]; readonly state: SearchState } {
   const organization = useOrganization();
-  const [text] = useDebouncedValue(typed.trim().slice(0, MAX_TEXT), TYPING_MS);
+  const wanted = typed.trim().slice(0, MAX_TEXT);
+  const [text] = useDebouncedValue(wanted, TYPING_MS);
   const isLongEnough = text.length >= MIN_TEXT;
-  const { data } = useQuery(
+  const { data, error, isFetching } = useQuery(
     SearchService.method.search,
     { parent: organization, text, kinds: [kind === "group" ? Kind.GROUP : Kind.IDENTITY], pageSize: MAX_HITS },
     { enabled: isLongEnough && organization !== "", placeholderData: keepPreviousData },
@@ -106,7 +117,9 @@ function useFound(kind: ObjectFieldProps["kind"], typed: string): ComboboxItem[]
           label: identity?.name || identity?.email || identityUid,
         }));
   const matching = others.filter(({ label }) => label.toLowerCase().includes(typed.trim().toLowerCase()));
-  return [...hits, ...matching].slice(0, 2 * MAX_HITS);
+  const isSearching = wanted !== text || isFetching;
+  const state = wanted.length < MIN_TEXT ? "short" : isSearching ? "searching" : error === null ? "done" : "failed";
+  return { found: [...hits, ...matching].slice(0, 2 * MAX_HITS), state };
 }
 
 /** Several groups may have the same name: the end of the uid tells them apart. */
