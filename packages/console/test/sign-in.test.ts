@@ -116,7 +116,9 @@ await describeConsole("signing in to the console", ({ world, walk }) => {
       await page.context().clearCookies();
       world.clock.advance(2 * 3_600_000);
       await page.getByRole("button", { name: "Create" }).click();
-      await page.getByRole("dialog", { name: "Your session has ended" }).waitFor();
+      const ended = page.getByRole("dialog", { name: "Your session has ended" });
+      await ended.getByRole("button", { name: "I have signed in" }).click();
+      await ended.getByText("This browser is not signed in yet").waitFor();
       await assertAccessible(page);
       const other = await page.context().newPage();
       await other.goto(await linkOf(world));
