@@ -71,15 +71,17 @@ interface TypedFilterProps {
 
 function TypedFilter({ filter, value, onChange }: TypedFilterProps) {
   const [typed, setTyped] = useState(value);
-  const reported = useRef(value);
+  // Values on their way to the address, oldest first.
+  const reported = useRef<readonly string[]>([]);
   const report = useDebouncedCallback((text: string) => {
-    reported.current = text;
+    if (text !== value) reported.current = [...reported.current, text];
     onChange(text);
   }, TYPING_MS);
   // The address follows what was typed, later and without spaces at its ends. Only other changes of it replace the input.
   useEffect(() => {
-    if (value !== reported.current) setTyped(value);
-    reported.current = value;
+    const index = reported.current.indexOf(value);
+    if (index === -1) setTyped(value);
+    reported.current = index === -1 ? [] : reported.current.slice(index + 1);
   }, [value]);
   return (
     <TextInput
