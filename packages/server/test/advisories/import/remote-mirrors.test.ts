@@ -271,18 +271,18 @@ describeWithWorld("advisory mirrors", (world) => {
   it("a mirror needs a valid URL, kind, name and interval", async () => {
     const { group, writer } = await feeds.place();
     const good = { name: "feed", url: "https://feeds.example.com/all.zip", kind: ADVISORIES, interval: { seconds: 300n } };
-    const fieldsOf = async (change: object) => {
+    const refusedFields = async (change: object) => {
       const { code, details } = errorOf(
         await world.rest.call(createAdvisoryMirror, { parent: group, advisoryMirror: { ...good, ...change } }, writer.token),
       );
       assert.equal(code, Code.INVALID_ARGUMENT);
       return fieldsOf(details);
     };
-    assert.deepEqual(await fieldsOf({ name: "NOT A NAME" }), ["name"]);
+    assert.deepEqual(await refusedFields({ name: "NOT A NAME" }), ["name"]);
     for (const url of ["", "ftp://example.com/", "http://10.0.0.1/", "https://user:secret@example.com/", "feed.zip"])
-      assert.deepEqual(await fieldsOf({ url }), ["url"], url);
-    assert.deepEqual(await fieldsOf({ kind: 0, interval: { seconds: 299n, nanos: 999_000_000 } }), ["kind", "interval"]);
-    assert.deepEqual(await fieldsOf({ interval: { seconds: 366n * 86_400n } }), ["interval"]);
+      assert.deepEqual(await refusedFields({ url }), ["url"], url);
+    assert.deepEqual(await refusedFields({ kind: 0, interval: { seconds: 299n, nanos: 999_000_000 } }), ["kind", "interval"]);
+    assert.deepEqual(await refusedFields({ interval: { seconds: 366n * 86_400n } }), ["interval"]);
     const { interval, ...without } = good;
     const made = await world.must(createAdvisoryMirror, { parent: group, advisoryMirror: without }, writer.token);
     assert.equal(made.interval?.seconds, 21_600n);
