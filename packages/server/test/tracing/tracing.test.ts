@@ -158,7 +158,8 @@ test("a server without an endpoint for traces and an address for metrics loads n
   await using folder = await temporaryFolder();
   const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(REPORT_IMPORTS)}`;
   await using collector = await startCollector();
-  const settings = { NODE_OPTIONS, HOLT_DATA_DIR: join(folder.path, "data") };
+  // A watched server runs the sources. Only they import packages by their names.
+  const settings = { NODE_OPTIONS, WATCH_REPORT_DEPENDENCIES: "1", HOLT_DATA_DIR: join(folder.path, "data") };
   {
     await using server = await startHoltd(settings);
     assert.doesNotMatch(server.stderr(), /imports/);

@@ -14,7 +14,10 @@ const KIND = { before: "1", listBefore: "2", end: "5", after: "6", listAfter: "7
 
 /** @param version at most 255 characters */
 export function mavenSortKey(version: string): string {
-  return keyOfList(parse(version.toLowerCase()));
+  // Lists can be nested as deep as the version is long, so no list has a text of its own.
+  const parts: string[] = [];
+  addKeyOfList(parse(version.toLowerCase()), parts);
+  return parts.join("");
 }
 
 function parse(text: string): Item[] {
@@ -28,7 +31,7 @@ function parse(text: string): Item[] {
     list = inner;
   };
   const add = (token: string, isFollowedByDigit: boolean): void => {
-    if (isDigits(token)) return void list.push({ number: token.replace(/^0+(?=\d)/, "") });
+    if (isDigits(token)) return void list.push({ number: token.startsWith("0") ? token.replace(/^0+(?=\d)/, "") : token });
     // A qualifier after a dot compares as one after a hyphen.
     if (list.length > 0) enter();
     list.push({ qualifier: qualifierOf(token, isFollowedByDigit) });
@@ -53,8 +56,9 @@ function parse(text: string): Item[] {
   return whole;
 }
 
+/** A token that begins with a digit has only digits. */
 function isDigits(token: string): boolean {
-  return /^\d{1,60}$/.test(token) && token.length <= MAX_DIGITS;
+  return token >= "0" && token < ":" && token.length <= MAX_DIGITS;
 }
 
 function qualifierOf(token: string, isFollowedByDigit: boolean): string {
@@ -76,12 +80,19 @@ function isNothing(item: Item): boolean {
   return "number" in item ? item.number === "0" : item.qualifier === "";
 }
 
-function keyOfList(list: readonly Item[]): string {
-  return list.map(keyOf).join("") + KIND.end;
+function addKeyOfList(list: readonly Item[], parts: string[]): void {
+  for (const item of list) {
+    if (!Array.isArray(item)) {
+      parts.push(keyOf(item));
+      continue;
+    }
+    parts.push(isBefore(item) ? KIND.listBefore : KIND.listAfter);
+    addKeyOfList(item, parts);
+  }
+  parts.push(KIND.end);
 }
 
-function keyOf(item: Item): string {
-  if (Array.isArray(item)) return (isBefore(item) ? KIND.listBefore : KIND.listAfter) + keyOfList(item);
+function keyOf(item: Exclude<Item, Item[]>): string {
   if ("number" in item) return KIND.number + sortableNumber(item.number);
   const index = PRE_RELEASES.indexOf(item.qualifier);
   if (index >= 0) return `${KIND.before}${index}`;

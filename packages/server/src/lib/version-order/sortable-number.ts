@@ -5,6 +5,6 @@ export const MAX_DIGITS = 60;
 
 /** @param digits decimal, at most MAX_DIGITS digits after leading zeros */
 export function sortableNumber(digits: string): string {
-  const significant = digits.replace(/^0+(?=.)/, "");
+  const significant = digits.startsWith("0") ? digits.replace(/^0+(?=.)/, "") : digits;
   return String.fromCharCode(47 + significant.length) + significant;
 }

@@ -23,6 +23,7 @@ import { codeOf, errorOf } from "../../harness/clients.ts";
 import { startServer } from "../../harness/harness.ts";
 import { zipOf } from "../../harness/libraries/python-packages.ts";
 import { createDatabase } from "../../harness/postgres.ts";
+import { fieldsOf } from "../../harness/refusal.ts";
 import { until } from "../../harness/wait.ts";
 import { type Caller, describeWithWorld, startWorld, type World } from "../../harness/world.ts";
 
