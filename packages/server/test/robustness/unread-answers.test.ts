@@ -14,8 +14,11 @@ const REPOS = 60;
 const ACTIVE_TAGS = Array.from({ length: 450 }, (_, i) => String(i).padStart(128, "t"));
 const PAGE = "/registry/v2/repos?page_size=200";
 const MIB = 1024 * 1024;
-/** Without a budget the process grows by 3 MB per page. With it, a caller has 64 MiB; the rest is generous. */
-const MAX_GROWTH = 300 * MIB;
+/**
+ * Without a budget the process grows by 3 MB per page. With it, a caller has 64 MiB; the rest is generous. Not a limit of the growth:
+ * how much memory the process has before depends on when it collects garbage.
+ */
+const MAX_MEMORY = 600 * MIB;
 
 describe("a process whose clients do not read", () => {
   let folder: TemporaryFolder;
@@ -47,31 +50,30 @@ describe("a process whose clients do not read", () => {
     return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
   }
 
-  /** @returns the growth of the process while the answers have begun and wait */
-  async function growthWhile(attack: () => Promise<readonly Disposable[]>): Promise<number> {
-    const before = await memory();
+  /** @returns the memory of the process while the answers have begun and wait */
+  async function memoryDuring(attack: () => Promise<readonly Disposable[]>): Promise<number> {
     const clients = await attack();
-    const growth = (await memory()) - before;
+    const bytes = await memory();
     for (const client of clients) client[Symbol.dispose]();
-    return growth;
+    return bytes;
   }
 
-  test("does not grow with connections of HTTP/1.1 that do not read", async () => {
-    const growth = await growthWhile(async () => {
+  test("has bounded memory with connections of HTTP/1.1 that do not read", async () => {
+    const bytes = await memoryDuring(async () => {
       const sockets = Array.from({ length: CONNECTIONS }, () => askOverHttp1(server.port, token));
       await until(() => sockets.every(({ hasBegun }) => hasBegun()), 120_000);
       return sockets;
     });
-    assert.ok(growth < MAX_GROWTH, `the process grew by ${Math.round(growth / MIB)} MiB`);
+    assert.ok(bytes < MAX_MEMORY, `the process takes ${Math.round(bytes / MIB)} MiB`);
   });
 
-  test("does not grow with streams of HTTP/2 that do not read", async () => {
-    const growth = await growthWhile(async () => {
+  test("has bounded memory with streams of HTTP/2 that do not read", async () => {
+    const bytes = await memoryDuring(async () => {
       const streams = Array.from({ length: CONNECTIONS / 100 }, () => askOverHttp2(server.port, token)).flat();
       await until(() => streams.every(({ hasBegun }) => hasBegun()), 120_000);
       return streams;
     });
-    assert.ok(growth < MAX_GROWTH, `the process grew by ${Math.round(growth / MIB)} MiB`);
+    assert.ok(bytes < MAX_MEMORY, `the process takes ${Math.round(bytes / MIB)} MiB`);
   });
 });
 
