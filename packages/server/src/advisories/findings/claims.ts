@@ -2,7 +2,7 @@
 import { isAtMost } from "../../lib/version-order/compare.ts";
 import type { PublishedAdvisory, PublishedEvent } from "../export/published-advisory.ts";
 import { justificationOf } from "../export/vex-status.ts";
-import { type Affected, fixesFor, NEVER_AFFECTED_NOTE } from "../model/affected.ts";
+import { type Affected, fixesFor, NEVER_AFFECTED_NOTE, prepareFixes } from "../model/affected.ts";
 import { appliesTo, isDistribution } from "./distributions.ts";
 import type { ComparedPackage, FixState } from "./finding.ts";
 
@@ -38,12 +38,22 @@ export function claimOf(candidate: Candidate, given: ComparedPackage): Claim | u
   return { kind: "not_affected", justification: justificationOf(latest) ?? "", note: latest.note, wouldMatch: claim?.kind === "affected" };
 }
 
+/** Prepares `claimOf` in parts, so that callers can let others run. */
+export function* prepareClaim({ affected }: Candidate, given: ComparedPackage): Generator<undefined> {
+  for (const entry of entriesFor(affected?.entries ?? [], given)) yield* prepareFixes(given.type, entry);
+}
+
+function entriesFor(entries: readonly Affected[], { type, distribution }: ComparedPackage): readonly Affected[] {
+  return isOfDistributions(type) ? entries.filter(({ ecosystem }) => appliesTo(ecosystem, distribution)) : entries;
+}
+
 function claimOfRanges(
   advisory: PublishedAdvisory,
   { entries, modifiedTime }: NonNullable<Candidate["affected"]>,
-  { type, version, distribution }: ComparedPackage,
+  given: ComparedPackage,
 ): Claim | undefined {
-  const hits = entries.filter(({ ecosystem }) => !isOfDistributions(type) || appliesTo(ecosystem, distribution));
+  const { type, version } = given;
+  const hits = entriesFor(entries, given);
   const fixes = hits.map((entry) => fixesFor(type, version, entry)).filter((found) => found !== undefined);
   if (fixes.length === 0) return undefined;
   // The ranges contain the fixes that an import added as events.

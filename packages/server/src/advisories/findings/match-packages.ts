@@ -6,6 +6,7 @@ import { packageType } from "../export/ecosystems.ts";
 import { parseStatementKey } from "../model/statement-key.ts";
 import type { MatchedPackageTable } from "../tables.ts";
 import { chunkByCandidates, keysOf } from "./candidate-chunks.ts";
+import { prepareClaim } from "./claims.ts";
 import { type Claims, collectClaims, findingsOf, joinClaims, type Unscored, withScores } from "./find.ts";
 import type { ComparedPackage, Finding } from "./finding.ts";
 import { findChanges, idsOf, isCriticalChange, readOpen, storeChanges } from "./finding-changes.ts";
@@ -108,7 +109,9 @@ async function collectAll(
     for (const key of keysOf(one)) said.set(key, (said.get(key) ?? new Map<MatchedPackage, Claims>()).set(one, new Map()));
   for await (const { key, candidate } of loadCandidates(reader, [...said.keys()], roots)) {
     for (const [one, claims] of said.get(key) ?? []) {
-      collectClaims(comparedAs(key, one), candidate, claims);
+      const given = comparedAs(key, one);
+      for (const _part of prepareClaim(candidate, given)) await pause();
+      collectClaims(given, candidate, claims);
       await pause();
     }
   }

@@ -40,7 +40,7 @@ export function parseAffected(text: string): readonly Affected[] {
 
 /** The listed versions that no range contains. A version is affected if a range contains it, or if it is listed. */
 export function versionsOutside(type: string, ranges: Affected["ranges"], versions: readonly string[]): readonly string[] {
-  const all = compileRanges(type, ranges);
+  const all = compileRanges(comparisonsFor(type), ranges);
   return versions.filter((version) => all.every((fixIn) => fixIn(version) === undefined));
 }
 
@@ -59,18 +59,42 @@ type FixIn = (version: string) => string | undefined;
 /** An advisory is compared with all versions of a package, and sorting its events is most of the work. */
 const compiled = new WeakMap<Affected["ranges"], { readonly type: string; readonly ranges: readonly FixIn[] }>();
 
+/** With fewer events, `fixesFor` takes little time. */
+const MANY_EVENTS = 50;
+
+/** Prepares `fixesFor` in parts, so that callers can let others run: reading hundreds of long versions takes a tenth of a second. */
+export function* prepareFixes(type: string, { ranges }: Affected): Generator<undefined> {
+  if (compiled.get(ranges)?.type === type || ranges.every(({ events }) => events.length < MANY_EVENTS)) return;
+  const compareFor = comparisonsFor(type);
+  for (const range of ranges) {
+    const compare = compareFor(range);
+    for (const [, version] of range.events) {
+      // A comparison reads each version once.
+      compare(version, version);
+      yield;
+    }
+  }
+  compiled.set(ranges, { type, ranges: compileRanges(compareFor, ranges) });
+}
+
 function rangesFor(type: string, ranges: Affected["ranges"]): readonly FixIn[] {
   const known = compiled.get(ranges);
   if (known?.type === type) return known.ranges;
-  const fresh = { type, ranges: compileRanges(type, ranges) };
+  const fresh = { type, ranges: compileRanges(comparisonsFor(type), ranges) };
   compiled.set(ranges, fresh);
   return fresh.ranges;
 }
 
-function compileRanges(type: string, ranges: Affected["ranges"]): readonly FixIn[] {
+type CompareFor = (range: Pick<Affected["ranges"][number], "isSemver">) => CompareVersions;
+
+function comparisonsFor(type: string): CompareFor {
   const compare = createComparison(type);
   const compareSemantic = hasVersionOrder(type) ? compare : createComparison("npm");
-  return ranges.map(({ isSemver, events }) => compileRange(isSemver ? compareSemantic : compare, events));
+  return ({ isSemver }) => (isSemver ? compareSemantic : compare);
+}
+
+function compileRanges(compareFor: CompareFor, ranges: Affected["ranges"]): readonly FixIn[] {
+  return ranges.map((range) => compileRange(compareFor(range), range.events));
 }
 
 function compileRange(compare: CompareVersions, events: readonly RangeEvent[]): FixIn {
