@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { Registry } from "@holt/api/gen/platform/registry/v1/registry_pb.ts";
 import { createFindingsWorld, type FindingsWorld, osv } from "../harness/advisories/findings-world.ts";
 import { answerOf } from "../harness/clients.ts";
+import { cpuTime } from "../harness/cpu-cost.ts";
 import { assertYielding } from "../harness/robustness/cost-checks.ts";
 import { collectGarbage } from "../harness/robustness/garbage.ts";
 import { describeWithWorld } from "../harness/world.ts";
@@ -34,10 +35,10 @@ async function memoryDuring(work: () => Promise<void>): Promise<number> {
   let most = 0;
   let timer: NodeJS.Timeout;
   const measure = () => {
-    const begun = performance.now();
+    const begun = cpuTime();
     collectGarbage();
     most = Math.max(most, process.memoryUsage().heapUsed - before);
-    timer = setTimeout(measure, Math.max(100, 4 * (performance.now() - begun)));
+    timer = setTimeout(measure, Math.max(100, 4 * (cpuTime() - begun)));
   };
   timer = setTimeout(measure, 100);
   await work().finally(() => clearTimeout(timer));
