@@ -79,17 +79,21 @@ describe("while slow clients have more transfers under way than the process has 
 
   test("calls are answered while Maven metadata is uploaded slowly, and each caller has a limited number of such uploads", async () => {
     const path = "/libraries/java/my-org/com/example/lib/maven-metadata.xml";
-    const uploads: ClientRequest[] = [];
-    for (let i = 0; i < TRANSFERS; i++) {
+    const uploads = new Map<ClientRequest, Promise<[IncomingMessage]>>();
+    const begin = () => {
       const upload = repo.client.open("PUT", path);
       upload.write("<metadata>");
-      uploads.push(upload);
-    }
-    await until(async () => (await repo.client.send("PUT", path, { body: "<metadata/>" })).status === 429);
+      uploads.set(upload, once(upload, "response") as Promise<[IncomingMessage]>);
+      // The upload that asks whether there is a free slot may have had the last one.
+      upload.once("response", ({ statusCode }) => void (statusCode === 429 && uploads.delete(upload)));
+    };
+    await until(async () => {
+      while (uploads.size < TRANSFERS) begin();
+      return (await repo.client.send("PUT", path, { body: "<metadata/>" })).status === 429;
+    });
     for (let i = 0; i < CALLS; i++) assert.equal(await ping(), 200);
-    const answers = uploads.map((upload) => once(upload, "response") as Promise<[IncomingMessage]>);
-    for (const upload of uploads) upload.end("</metadata>");
-    for (const [answer] of await Promise.all(answers)) assert.equal(answer.resume().statusCode, 200);
+    for (const upload of uploads.keys()) upload.end("</metadata>");
+    for (const [answer] of await Promise.all(uploads.values())) assert.equal(answer.resume().statusCode, 200);
   });
 
   test("calls are answered during uploads, and uploads that were admitted are stored", async () => {
