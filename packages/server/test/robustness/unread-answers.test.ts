@@ -58,7 +58,7 @@ describe("a process whose clients do not read", () => {
     return bytes;
   }
 
-  test("has bounded memory with connections of HTTP/1.1 that do not read", async () => {
+  test("the memory of a process is bounded while connections of HTTP/1.1 do not read", async () => {
     const bytes = await memoryDuring(async () => {
       const sockets = Array.from({ length: CONNECTIONS }, () => askOverHttp1(server.port, token));
       await until(() => sockets.every(({ hasBegun }) => hasBegun()), 120_000);
@@ -67,7 +67,7 @@ describe("a process whose clients do not read", () => {
     assert.ok(bytes < MAX_MEMORY, `the process takes ${Math.round(bytes / MIB)} MiB`);
   });
 
-  test("has bounded memory with streams of HTTP/2 that do not read", async () => {
+  test("the memory of a process is bounded while streams of HTTP/2 do not read", async () => {
     const bytes = await memoryDuring(async () => {
       const streams = Array.from({ length: CONNECTIONS / 100 }, () => askOverHttp2(server.port, token)).flat();
       await until(() => streams.every(({ hasBegun }) => hasBegun()), 120_000);

@@ -18,7 +18,7 @@ export interface Entries {
 
 /** Rows in root that the caller sees although none of its scopes contains them. */
 export interface RootRows {
-  /** Of rows in root only, which it finds by an index. */
+  /** Holds for rows in root alone, and lets an index find them. */
   readonly condition: RawBuilder<boolean>;
   /** Set if statements with the condition can be prepared. */
   readonly template?: RootTemplate | undefined;
