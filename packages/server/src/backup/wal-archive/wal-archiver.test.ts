@@ -17,7 +17,7 @@ import {
   targetWhile,
   write,
 } from "../../../test/harness/wal-archive.ts";
-import type { BackupTarget } from "../target.ts";
+import { type BackupTarget, NoSuchObject } from "../target.ts";
 import { listBases, listSegments, segmentPath } from "./archive-form.ts";
 import { readArchiveState } from "./archive-state.ts";
 import { planRestore } from "./restore-point.ts";
@@ -163,4 +163,23 @@ test("the archive keeps what restores within the retention need, and no more", a
   assert.ok(oldest && oldest.time <= now - 3 * HOUR_MS);
   assert.ok((await listSegments(target)).every(({ number }) => number >= oldest.nextSegment));
   for (const { time, rows } of states) if (time >= now - 3 * HOUR_MS) assert.deepEqual(await restoredRows(place, time), rows);
+});
+
+test("the state of an archive is read again when the server removes a segment meanwhile", async () => {
+  await using place = await createPlace();
+  await using running = await run(place);
+  await archived(place, running);
+  await insert(running.store, 1);
+  await archived(place, running);
+  let removals = 1;
+  const target: BackupTarget = {
+    ...place.target,
+    async read(path) {
+      if (path.startsWith("wal/") && removals-- > 0) throw new NoSuchObject(`the backup has no ${path}`);
+      return place.target.read(path);
+    },
+  };
+  assert.ok((await readArchiveState(target, place.path)).isCurrent);
+  removals = Number.POSITIVE_INFINITY;
+  await assert.rejects(readArchiveState(target, place.path), NoSuchObject);
 });
