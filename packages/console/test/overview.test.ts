@@ -169,7 +169,7 @@ await describeConsole("the console's overview", ({ world, walk }) => {
     await find.fill("e-server");
     await page.getByRole("button", { name: "team-palette", exact: true }).waitFor({ state: "detached" });
     await page.getByRole("button", { name: "palette-server", exact: true }).waitFor();
-    await find.press("ArrowDown");
+    // Enter opens the first entry.
     await find.press("Enter");
     await page.getByRole("heading", { name: "palette-server" }).waitFor();
     await page.keyboard.press("Control+K");
@@ -178,6 +178,7 @@ await describeConsole("the console's overview", ({ world, walk }) => {
     await find.fill("pull tok");
     await page.getByRole("button", { name: /Pull tokens/ }).waitFor();
     await find.press("ArrowDown");
+    await page.locator("[data-selected]", { hasText: "Pull tokens" }).waitFor();
     await find.press("Enter");
     await page.getByRole("heading", { name: "Pull tokens" }).waitFor();
   });

@@ -1,7 +1,7 @@
 /** Ctrl-K: finds screens by a part of their title, and objects of the organization by a part of their name. */
 import { Spotlight, type SpotlightActionData, type SpotlightActionGroupData } from "@mantine/spotlight";
 import { useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
+import { type KeyboardEvent, useState } from "react";
 import type { Screen } from "../app/screens.ts";
 import { commandPaletteStore } from "./command-palette-store.ts";
 import { screenPath, useOrganization } from "./organization.ts";
@@ -43,9 +43,16 @@ export default function CommandPalette({ screens }: { readonly screens: readonly
       maxHeight="60vh"
       nothingFound={nothingFound(isSearching, error)}
       attributes={{ content: { "aria-label": "Find" } }}
-      searchProps={{ placeholder: "Find a screen, or anything by its name", "aria-label": "Find" }}
+      searchProps={{ placeholder: "Find a screen, or anything by its name", "aria-label": "Find", onKeyDown: openFirstUnlessSelected }}
     />
   );
+}
+
+/** Enter opens the first entry while none is selected, as when hits arrive after the last key. */
+function openFirstUnlessSelected({ key, nativeEvent, currentTarget }: KeyboardEvent): void {
+  const palette = currentTarget.closest("[role=dialog]");
+  if (key !== "Enter" || nativeEvent.isComposing || palette?.querySelector("[data-selected]")) return;
+  palette?.querySelector<HTMLElement>("[data-action]")?.click();
 }
 
 function nothingFound(isSearching: boolean, error: unknown): string {

@@ -36,7 +36,8 @@ export interface SearchHits {
 
 /** @param screens kinds without a screen are not sought */
 export function useSearchHits(organization: string, typed: string, screens: readonly Screen[]): SearchHits {
-  const [text] = useDebouncedValue(typed.trim().slice(0, MAX_TEXT), TYPING_MS);
+  const wanted = typed.trim().slice(0, MAX_TEXT);
+  const [text] = useDebouncedValue(wanted, TYPING_MS);
   const shown = hitScreens.filter(({ path }) => screens.some((screen) => screen.path === `${path}/$`));
   const isLongEnough = text.length >= MIN_TEXT;
   const { data, isFetching, error } = useQuery(
@@ -49,7 +50,7 @@ export function useSearchHits(organization: string, typed: string, screens: read
     found: shown
       .map((screen) => ({ screen, hits: hits.filter(({ kind }) => kind === screen.kind) }))
       .filter((group) => group.hits.length > 0),
-    isSearching: isLongEnough && isFetching,
+    isSearching: (isLongEnough && isFetching) || (text !== wanted && wanted.length >= MIN_TEXT),
     error,
   };
 }
