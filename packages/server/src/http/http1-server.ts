@@ -51,6 +51,7 @@ export function createHttp1Server({ onRequest, limits, answers, peers, log }: Se
   function serve(request: IncomingMessage, response: ServerResponse): void {
     if (request.rawHeaders.length > 2 * limits.headerFields) return void refuseRequest(response, 431);
     if (!hasOneHost(request)) return void refuseRequest(response, 400);
+    if (hasUnknownCoding(request)) return void refuseRequest(response, 501);
     acceptAbsoluteForm(request);
     if (hasBody(request)) limitTime(request, limits.requestMs, () => request.complete || refuseLate(request));
     onRequest(request, response);
@@ -97,6 +98,12 @@ function serverOptions(limits: TransportLimits): ServerOptions<typeof IncomingMe
 /** A request with neither header has no body (RFC 9112 §6.3). */
 function hasBody({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
+}
+
+/** Node decodes chunks only, and hands on what a coding such as gzip made of the content (RFC 9112 §6.1). */
+function hasUnknownCoding({ headers }: IncomingMessage): boolean {
+  const coding = headers["transfer-encoding"];
+  return coding !== undefined && coding.toLowerCase() !== "chunked";
 }
 
 /**

@@ -136,6 +136,14 @@ test("garbage is answered with 400 and the connection closed", async () => {
   assert.match(await talk(server.port, get("/", "content-length: 1\r\ntransfer-encoding: chunked\r\n")), /^HTTP\/1.1 400 /);
 });
 
+test("a body in a coding that the server does not decode is refused with 501", async () => {
+  const rest: RequestHandler = (_request, response) => send(response, 200, { type: "text/plain", text: "read" });
+  await using server = await startTransports({ rest });
+  const post = (coding: string) => `POST /a HTTP/1.1\r\nhost: h\r\nconnection: close\r\ntransfer-encoding: ${coding}\r\n\r\n0\r\n\r\n`;
+  assert.match(await talk(server.port, post("gzip, chunked")), /^HTTP\/1.1 501 /);
+  assert.match(await talk(server.port, post("Chunked")), /^HTTP\/1.1 200 /);
+});
+
 test("garbage after the preface of HTTP/2 closes the connection", async () => {
   await using server = await startTransports();
   const answer = await talk(server.port, `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${"\xff".repeat(64)}`);
