@@ -18,6 +18,7 @@ import { pingService, pingServiceV1 } from "./api/ping.ts";
 import { createRefusal } from "./api/rest/error.ts";
 import { createRestHandler } from "./api/rest/rest.ts";
 import { searchService } from "./api/search.ts";
+import { finderOf } from "./api/search-column.ts";
 import type { Config } from "./config.ts";
 import { CONSOLE_PATH, createConsole } from "./console/console.ts";
 import { sqlitePath } from "./db/open.ts";
@@ -79,7 +80,7 @@ function implementationsOf(served: readonly Served[]): readonly ServiceImplement
   return [
     ...served.flatMap((domain) => domain.services ?? []),
     attentionService(served.flatMap((domain) => domain.attention ?? [])),
-    searchService(searchSources),
+    searchService([...searchSources.map(finderOf), ...served.flatMap((domain) => domain.search ?? [])]),
     pingService,
     pingServiceV1,
   ];

@@ -9,7 +9,6 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData } from "@tanstack/react-query";
 import { useState } from "react";
 import { useOrganization } from "../frame/organization.ts";
-import { MAX_PAGE_SIZE } from "../list/list-method.ts";
 
 export interface ObjectFieldProps {
   readonly kind: "group" | "identity";
@@ -102,10 +101,9 @@ function useFound(kind: ObjectFieldProps["kind"], typed: string): { readonly fou
     { uidp: { descendantsOf: organization }, pageSize: MAX_HITS, orderBy: "name" },
     { enabled: kind === "group" && organization !== "" },
   );
-  // The search finds machines only.
   const bound = useQuery(
     RoleBindingsService.method.listRoleBindings,
-    { group: organization, pageSize: MAX_PAGE_SIZE },
+    { group: organization, pageSize: MAX_HITS },
     { enabled: kind === "identity" && organization !== "" },
   );
   const hits = isLongEnough ? (data?.hits ?? []).map(({ uid, name }) => ({ value: uid, label: labelOf(name, uid) })) : [];

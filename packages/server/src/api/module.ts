@@ -28,7 +28,7 @@ import type { OrganizationTables } from "../transfer/organization-tables.ts";
 import type { AttentionSource } from "./attention.ts";
 import type { ServiceImplementation } from "./call/implement.ts";
 import type { PageTokens } from "./resource/page-token.ts";
-import type { SearchSource } from "./search-source.ts";
+import type { SearchFinder, SearchSource } from "./search-source.ts";
 
 export interface Domain {
   readonly name: string;
@@ -71,6 +71,8 @@ export interface Served {
   readonly mounts?: readonly Mount[];
   /** Things of the domain that may need the attention of administrators. */
   readonly attention?: readonly AttentionSource[];
+  /** Names that the search finds, but not in a column of the domain. */
+  readonly search?: readonly SearchFinder[];
 }
 
 /** The platform of a running server, as domains use it. */

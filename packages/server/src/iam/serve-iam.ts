@@ -18,6 +18,7 @@ import { resourceLimitsService } from "./api/resource-limits.ts";
 import { roleBindingsService } from "./api/role-bindings.ts";
 import { rolesService } from "./api/roles.ts";
 import { savedFiltersService } from "./api/saved-filters.ts";
+import { peopleFinder } from "./api/search-people.ts";
 import { securityTokenService } from "./api/security-token.ts";
 import { sessionsService } from "./api/sessions.ts";
 import { signInSettingsService } from "./api/sign-in-settings.ts";
@@ -87,6 +88,7 @@ export function serveIam(platform: Platform, iam: Iam & IamParts, settings: IamS
       savedFiltersService,
     ],
     attention: expiring,
+    search: [peopleFinder],
     mounts: createOidcMounts({ issuer: baseUrl, jwks: iam.keys.jwks, log }),
   };
 }

@@ -74,6 +74,43 @@ describeWithWorld("the search", (world) => {
     );
   });
 
+  it("the search finds people by their email and name where the caller may list identities and they are bound", async () => {
+    const [seen, hidden] = [await world.group(world.orgUid, "people-a"), await world.group(world.orgUid, "people-b")];
+    const person = async (subject: string, email?: string) => {
+      const proof = await world.proofOf(subject, email === undefined ? {} : { email, email_verified: true });
+      await world.raw("POST", "/auth/v1/register", {}, proof);
+      return { uid: world.userUid(subject), token: proof };
+    };
+    const ann = await person("ann", "first@found.example.com");
+    const bob = await person("found bob");
+    const role = await world.role(world.orgUid, [Capability.CAP_REPO_LIST]);
+    const request = { kinds: [Kind.IDENTITY] };
+    const namesOf = async (text: string, caller = world.owner, parent = world.orgUid) =>
+      (await find({ ...request, text, parent }, caller)).hits.map(({ uid, name }) => [uid, name]);
+    for (const [{ uid }, group] of [
+      [ann, seen],
+      [bob, hidden],
+    ] as const)
+      await world.bind(uid, role, group);
+    assert.deepEqual(await namesOf("found"), []);
+    for (const { uid, token } of [ann, bob]) {
+      const { token: access } = JSON.parse((await world.raw("POST", "/sts/exchange", undefined, token)).text) as { token: string };
+      await world.join({ uid, token: access }, world.orgUid);
+    }
+    const [annHit, bobHit] = [
+      [ann.uid, "first@found.example.com"],
+      [bob.uid, "found bob"],
+    ];
+    assert.deepEqual(await namesOf("FOUND"), [bobHit, annHit]);
+    assert.deepEqual(await namesOf("first@found"), [annHit]);
+    const lister = await world.robot(seen, [Capability.CAP_IAM_IDENTITY_LIST]);
+    assert.deepEqual(await namesOf("found", lister), [annHit]);
+    assert.deepEqual(await namesOf("found", await world.robot(seen, [Capability.CAP_REPO_LIST])), []);
+    const other = await world.must(GroupsService.method.createGroup, { group: { name: "people-elsewhere" } });
+    assert.deepEqual(await namesOf("found", world.owner, other.uid), []);
+    assert.equal((await find({ ...request, text: "found", pageSize: 1 })).incomplete, true);
+  });
+
   it("the search treats patterns as text, limits each kind, and says whether there is more", async () => {
     const team = await world.group(world.orgUid, "limits");
     for (const name of ["page-1", "page-2", "page-3"]) await createRepo(team, name);

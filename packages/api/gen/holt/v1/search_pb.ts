@@ -154,7 +154,7 @@ export type SearchHit = Message<"holt.v1.SearchHit"> & {
   uid: string;
 
   /**
-   * The name that was found.
+   * The name that was found. For a person, the email address if there is one.
    *
    * @generated from field: string name = 3;
    */
@@ -185,7 +185,7 @@ export type SearchHitJson = {
   uid?: string;
 
   /**
-   * The name that was found.
+   * The name that was found. For a person, the email address if there is one.
    *
    * @generated from field: string name = 3;
    */
@@ -223,7 +223,7 @@ export const SearchHit_Kind = {
   GROUP: 1,
 
   /**
-   * An identity of a machine. People are not found.
+   * A machine by its name, or a person who has joined the organization by the email address or name.
    *
    * @generated from enum value: KIND_IDENTITY = 2;
    */
