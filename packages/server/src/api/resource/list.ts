@@ -73,7 +73,7 @@ export interface ListOptions extends ListTerms {
   /** Completes stored bodies with what is stored elsewhere: one text for each row, in the same order. */
   readonly show?: ((rows: readonly ShownRow[]) => Promise<readonly string[]>) | undefined;
   /** Whether `show` leaves all rows within the range as they are stored, which saves making strings of them. */
-  readonly isShownAsStored?: ((range: UidRange) => boolean | StoredTest) | undefined;
+  readonly isShownAsStored?: ((range: UidRange, hasRootRows: boolean) => boolean | StoredTest) | undefined;
   /** SQL of the bytes of a completed body; without it, only bodies that are sent as stored can be measured. */
   readonly bytesOfRow?: RawBuilder<unknown> | undefined;
 }
@@ -141,7 +141,7 @@ async function readPage(
   }
   if (planned === undefined && isCountedPage(selection)) {
     const [range] = selection.view.ranges;
-    const asStored = show === undefined || (range !== undefined && (isShownAsStored?.(range) ?? false));
+    const asStored = show === undefined || (range !== undefined && (isShownAsStored?.(range, selection.rootRows !== undefined) ?? false));
     const quick = await readCountedPage(selection, asStored, call);
     if (quick?.isAsStored) return joinedPage(quick);
     if (quick !== undefined) {

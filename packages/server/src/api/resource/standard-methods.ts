@@ -29,7 +29,7 @@ export interface Reading {
    */
   show?(bodies: readonly string[], call: Call, view: View): Promise<readonly string[]>;
   /** Whether `show` leaves the bodies of all rows within the range as they are stored. */
-  isShownAsStored?(range: UidRange): boolean | StoredTest;
+  isShownAsStored?(range: UidRange, hasRootRows: boolean): boolean | StoredTest;
   /** SQL of the bytes of a body that `show` completed for a List. */
   readonly bytesOfRow?: RawBuilder<unknown>;
   /** Terms of a List beyond its equality filters. */

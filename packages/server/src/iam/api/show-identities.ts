@@ -27,9 +27,10 @@ export async function showIdentities(bodies: readonly string[], call: Call): Pro
   });
 }
 
-/** People stand in root: no uid of the range is one of theirs if its first one is below a group. */
-export function isWithoutPeople(range: UidRange): true | StoredTest {
-  return range.lower.includes("/") || { range, build: () => sql<boolean>`coalesce(min(length(${LISTED_UID})) > 40, true)` };
+/** People stand in root: no uid of a range is one of theirs if its first one is below a group. */
+export function isWithoutPeople(range: UidRange, hasRootRows: boolean): true | StoredTest {
+  if (range.lower.includes("/") && !hasRootRows) return true;
+  return { range, build: () => sql<boolean>`coalesce(min(length(${LISTED_UID})) > 40, true)` };
 }
 
 /** If several organizations of the caller know an address, that of the first by uid. */
