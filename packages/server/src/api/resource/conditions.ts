@@ -7,7 +7,7 @@ import type { Resource } from "./define.ts";
 import type { Selection } from "./selection.ts";
 
 /** Longer lists of ranges become a table to join: a long OR costs more than it saves, and its depth is limited. */
-const MANY_RANGES = 32;
+export const MANY_RANGES = 32;
 
 /** The table that a selection's rows are read from. */
 export function source({ resource, view }: Selection, dialect: Dialect): RawBuilder<unknown> {

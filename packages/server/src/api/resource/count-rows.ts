@@ -2,7 +2,7 @@
 import { type RawBuilder, sql } from "kysely";
 import { countOfAll } from "../../db/resource-count.ts";
 import type { ReadDb } from "../../db/store.ts";
-import { and, seekCondition, source, within } from "./conditions.ts";
+import { and, MANY_RANGES, seekCondition, source, within } from "./conditions.ts";
 import type { Entries, Selection } from "./selection.ts";
 
 export interface RowCount {
@@ -29,7 +29,7 @@ export async function countRows(selection: Selection, db: ReadDb): Promise<RowCo
 export async function countAll(selection: Selection, db: ReadDb): Promise<RowCount & { readonly total: number }> {
   const { view, rootRows, entries } = selection;
   if (entries !== undefined && rootRows === undefined) return { total: await countEntries(entries, selection, db), rootRows: 0 };
-  const where = seekCondition(selection, db.dialect, view.conditions.length > 0 && view.ranges.length > 32 ? "test" : "seek");
+  const where = seekCondition(selection, db.dialect, view.conditions.length > 0 && view.ranges.length > MANY_RANGES ? "test" : "seek");
   const total = await count(sql`select count(*) as n from ${source(selection, db.dialect)} where ${where}`, db);
   return { total, rootRows: rootRows === undefined ? 0 : total };
 }

@@ -3,6 +3,7 @@ import type { UIDPFilter } from "@holt/api/gen/platform/common/v1/uidp_pb.ts";
 import { type RawBuilder, sql } from "kysely";
 import type { Dialect } from "../../db/dialect.ts";
 import { ancestry, isAtOrBelow, isInRoot, isUid, parentOf, rangeAtOrBelow, rangeBelow, type UidRange } from "../../lib/uid.ts";
+import { MANY_RANGES } from "./conditions.ts";
 import type { Resource } from "./define.ts";
 
 /** One condition in two forms: `seek` lets an index find its rows, `test` is evaluated on each row of a scan along another index. */
@@ -129,11 +130,15 @@ function ancestors(of: string, dialect: Dialect): Part | undefined {
   return { ranges: undefined, conditions: [oneOf("uid", ancestry(of).slice(1), dialect)], includesRoot: true, counted: undefined };
 }
 
-/** The only row in root within a scope has the scope's uid. Searching all rows in root would pass the people of the whole server. */
+/**
+ * The only row in root within a scope has the scope's uid. Searching all rows in root would pass the people of the whole
+ * server, but many ranges are not sought one by one.
+ */
 function root(inRoot: boolean, scopes: readonly string[]): Part | undefined {
   if (!inRoot) return undefined;
   const ranges = scopes.filter(isInRoot).map((scope) => ({ lower: scope, upper: `${scope}/` }));
-  return { ranges, conditions: [same(IS_IN_ROOT)], includesRoot: true, counted: undefined };
+  const seek = ranges.length > MANY_RANGES ? sql<boolean>`parent is null` : IS_IN_ROOT;
+  return { ranges, conditions: [{ seek, test: IS_IN_ROOT }], includesRoot: true, counted: undefined };
 }
 
 function chosen(ids: readonly string[], dialect: Dialect): Part | undefined {

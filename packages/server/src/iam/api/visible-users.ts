@@ -41,7 +41,7 @@ interface UsersTerms {
 function usersBoundIn({ ranges, organizations, self }: UsersTerms, dialect: Dialect): RawBuilder<boolean> {
   const people = sql`select m.identity_uid from membership as m
     where m.org_uid in (${organizations}) and m.state = 'joined' and ${isBoundIn("m", ranges, dialect)}`;
-  return sql<boolean>`(${IS_IN_ROOT} and uid in (select ${self} union all ${people}))`;
+  return sql<boolean>`(${IS_IN_ROOT} and ${dialect.isAmong(sql`uid`, sql`select ${self} union all ${people}`)})`;
 }
 
 /** Whether the member of an organization is bound in one of the ranges. @param member alias of a row of `membership` */
