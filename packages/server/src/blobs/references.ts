@@ -4,7 +4,7 @@ import type { Schema } from "../db/schema.ts";
 import type { ReadDb } from "../db/store.ts";
 import { rangeBelow } from "../lib/uid.ts";
 
-/** A column that contains digests of blobs. It needs an index. */
+/** A column that contains digests of blobs. It needs an index, which goes on with the holder unless the table is a cache. */
 export interface BlobReference {
   readonly table: keyof Schema;
   readonly column: string;

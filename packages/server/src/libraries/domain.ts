@@ -7,12 +7,13 @@ import { librarySearch } from "./migrations/015-library-search.ts";
 import { mavenPlugins } from "./migrations/017-maven-plugins.ts";
 import { pythonProjects } from "./migrations/027-python-projects.ts";
 import { libraryNameCounts } from "./migrations/058-library-name-counts.ts";
+import { holdersOfFiles } from "./migrations/061-holders-of-files.ts";
 import { librariesTables } from "./organization-tables.ts";
 import "./tables.ts";
 
 export const librariesDomain: Domain = {
   name: "libraries",
-  migrations: [libraries, librarySearch, mavenPlugins, pythonProjects, libraryNameCounts],
+  migrations: [libraries, librarySearch, mavenPlugins, pythonProjects, libraryNameCounts, holdersOfFiles],
   organizationTables: librariesTables,
   countedRows: [
     { kind: "library_artifact", table: "library_artifact" },

@@ -17,6 +17,7 @@ import { signatureKeys } from "./migrations/036-signature-keys.ts";
 import { endOfLife } from "./migrations/037-end-of-life.ts";
 import { repoVersionOne } from "./migrations/039-repo-version-one.ts";
 import { blobUploads } from "./migrations/046-blob-uploads.ts";
+import { holdersOfBlobs } from "./migrations/060-holders-of-blobs.ts";
 import { registryTables } from "./organization-tables.ts";
 import { FACTS_LEASE_MS, SCAN_LEASE_MS, SHARE_LEASE_MS } from "./tables.ts";
 
@@ -51,6 +52,7 @@ export const registryDomain: Domain = {
     endOfLife,
     repoVersionOne,
     blobUploads,
+    holdersOfBlobs,
   ],
   organizationTables: registryTables,
   countedRows: [
