@@ -10,6 +10,8 @@ const folder = join(root, "packages/server/dist");
 /** npm writes it with each change of the dependencies. */
 const DEPENDENCIES = "node_modules/.package-lock.json";
 
+const begun = Date.now();
 rmSync(folder, { recursive: true, force: true });
 const inputs = await bundle(folder, { holtd: join(server, "main.ts") }, { isBuilt: false });
-writeBundleState([...inputs.filter((path) => !path.includes("node_modules/")), DEPENDENCIES]);
+const isKept = writeBundleState([...inputs.filter((path) => !path.includes("node_modules/")), DEPENDENCIES], begun);
+if (!isKept) console.warn("A source changed while the server was bundled: npm start runs the sources.");

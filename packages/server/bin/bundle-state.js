@@ -21,9 +21,16 @@ export function bundleIsCurrent() {
   }
 }
 
-/** @param paths of the files in a bundle that is complete now, from the root */
-export function writeBundleState(paths) {
-  writeFileSync(state, JSON.stringify(paths.map((path) => [path, ...stateOf(path)])));
+/**
+ * @param paths of the files in a bundle that is complete now, from the root
+ * @param begun when the bundle was begun, in milliseconds since 1970
+ * @returns false if a file changed meanwhile: then the bundle may have its former text, and is not used
+ */
+export function writeBundleState(paths, begun) {
+  const inputs = paths.map((path) => [path, ...stateOf(path)]);
+  if (inputs.some(([, , mtimeMs]) => mtimeMs >= begun)) return false;
+  writeFileSync(state, JSON.stringify(inputs));
+  return true;
 }
 
 /** @returns size in bytes, and last change in milliseconds since 1970 */

@@ -1,7 +1,7 @@
 /** Tests which code the server of a checkout runs: the bundle that `npm ci` makes, or the sources after an edit. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { cp, mkdir, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
@@ -33,10 +33,16 @@ async function smallCheckout(folder: string): Promise<Checkout> {
   };
 }
 
-async function finishBundle({ path }: Checkout): Promise<void> {
-  const module = pathToFileURL(join(path, "bin/bundle-state.js")).href;
-  const { writeBundleState } = (await import(module)) as { writeBundleState: (paths: readonly string[]) => void };
-  writeBundleState(["packages/server/src/main.ts"]);
+interface BundleState {
+  bundleIsCurrent(): boolean;
+  writeBundleState(paths: readonly string[], begun: number): boolean;
+}
+
+const stateIn = async (folder: string) => (await import(pathToFileURL(join(folder, "bin/bundle-state.js")).href)) as BundleState;
+
+/** @param begun when the bundle was begun */
+async function finishBundle({ path }: Checkout, begun = Number.POSITIVE_INFINITY): Promise<boolean> {
+  return (await stateIn(path)).writeBundleState(["packages/server/src/main.ts"], begun);
 }
 
 describe("a checkout", () => {
@@ -61,7 +67,21 @@ describe("a checkout", () => {
     assert.equal(await checkout.start({ WATCH_REPORT_DEPENDENCIES: "1" }), "sources");
   });
 
+  test("a bundle whose sources change while it is made is not run", async () => {
+    await using folder = await temporaryFolder();
+    const checkout = await smallCheckout(folder.path);
+    const { mtimeMs } = await stat(join(checkout.path, "src/main.ts"));
+    assert.equal(await finishBundle(checkout, mtimeMs), false);
+    assert.equal(await checkout.start(), "sources");
+    assert.equal(await finishBundle(checkout, mtimeMs + 1), true);
+    assert.equal(await checkout.start(), "bundle");
+  });
+
   test("the server of a checkout finds the files of its pages, and starts its threads", async () => {
+    const { bundleIsCurrent } = await stateIn(join(root, "packages/server"));
+    // After an edit, no other test runs the bundle.
+    if (!bundleIsCurrent()) await run(process.execPath, [join(root, "scripts/build/bundle-checkout.js")]);
+    assert.ok(bundleIsCurrent());
     await using folder = await temporaryFolder();
     const settings = { HOLT_DATA_DIR: folder.path, HOLT_LISTEN: `127.0.0.1:${await freePort()}` };
     await using server = await startHoltd(settings);
