@@ -1,7 +1,7 @@
 /**
- * Finds names by an index on organization and lower-case name. Names that
- * begin with the text are a range of the index. For names that contain it, a bounded number of entries is compared. An
- * index of words would make each write of a name several times as large, although names are short.
+ * Finds names by an index on organization and lower-case name. Names that begin with the text are a range of the index. For
+ * names that contain it elsewhere, a bounded number of entries is compared. An index of words would make each write of a
+ * name several times as large, although names are short.
  */
 import { create } from "@bufbuild/protobuf";
 import { SearchHitSchema } from "@holt/api/gen/holt/v1/search_pb.ts";
@@ -32,10 +32,9 @@ async function findInColumn(db: ReadDb, source: SearchSource, question: SearchQu
   const { text, pageSize } = question;
   const key = sql`lower(${sql.ref(source.column)})`;
   const begins = await findNames(db, source, question, { range: sql`and ${key} >= ${text} and ${key} < ${text + LAST}` });
-  const first = begins.hits.slice(0, pageSize);
-  if (first.length === pageSize) return { hits: first, hasMore: begins.hasMore || begins.hits.length > pageSize };
+  if (begins.hits.length > pageSize) return { hits: begins.hits.slice(0, pageSize), hasMore: true };
   const contains = await findNames(db, source, question, { test: containsLater(text, db) });
-  const hits = [...first, ...contains.hits];
+  const hits = [...begins.hits, ...contains.hits];
   return { hits: hits.slice(0, pageSize), hasMore: hits.length > pageSize || begins.hasMore || contains.hasMore };
 }
 

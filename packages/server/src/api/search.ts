@@ -6,7 +6,7 @@ import { capabilitySet } from "../access/capability-set.ts";
 import { invalidArgument } from "../lib/errors.ts";
 import { isAtOrBelow, isInRoot, isUid } from "../lib/uid.ts";
 import { implement, read } from "./call/implement.ts";
-import type { SearchFinder, SearchQuestion } from "./search-source.ts";
+import type { SearchFinder, SearchFound, SearchQuestion } from "./search-source.ts";
 
 const MIN_TEXT = 2;
 const MAX_TEXT = 100;
@@ -15,24 +15,36 @@ const MAX_PAGE_SIZE = 20;
 
 /** Hits come in the order of the numbers of their kinds. */
 export function searchService(finders: readonly SearchFinder[]) {
-  const ordered = finders.toSorted((a, b) => a.kind - b.kind);
+  const byKind = [...Map.groupBy(finders, ({ kind }) => kind)].toSorted(([a], [b]) => a - b);
   return implement(SearchService, {
     search: read(async (request, { db, access }) => {
       const question = questionFrom(request);
-      const wanted = ordered.filter(({ kind }) => request.kinds.length === 0 || request.kinds.includes(kind));
-      const hits = new Map<string, SearchHit>();
-      let incomplete = false;
-      for (const finder of wanted) {
-        const scopes = scopesOf(finder, question.organization, access);
-        if (scopes.length === 0) continue;
-        const found = await finder.find(db, { ...question, scopes });
-        // Two columns may find the same row.
-        for (const hit of found.hits) if (!hits.has(hit.uid)) hits.set(hit.uid, hit);
-        incomplete ||= found.hasMore;
+      const response = create(SearchResponseSchema);
+      for (const [kind, ofKind] of byKind) {
+        if (request.kinds.length > 0 && !request.kinds.includes(kind)) continue;
+        const found: SearchFound[] = [];
+        for (const finder of ofKind) {
+          const scopes = scopesOf(finder, question.organization, access);
+          if (scopes.length > 0) found.push(await finder.find(db, { ...question, scopes }));
+        }
+        const { hits, hasMore } = merge(found, question);
+        response.hits.push(...hits);
+        response.incomplete ||= hasMore;
       }
-      return create(SearchResponseSchema, { hits: [...hits.values()], incomplete });
+      return response;
     }),
   });
+}
+
+/** The first hits of several finders of one kind. Two of them may find the same resource. */
+function merge(found: readonly SearchFound[], { text, pageSize }: Pick<SearchQuestion, "text" | "pageSize">): SearchFound {
+  const hasMore = found.some((part) => part.hasMore);
+  if (found.length < 2) return { hits: found[0]?.hits ?? [], hasMore };
+  // Names that begin with the text come first.
+  const keyOf = ({ name }: SearchHit) => `${lowerCase(name).startsWith(text) ? 0 : 1}${lowerCase(name)}`;
+  const sorted = found.flatMap((part) => part.hits).toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+  const hits = sorted.filter(({ uid }, at) => sorted.findIndex((hit) => hit.uid === uid) === at);
+  return { hits: hits.slice(0, pageSize), hasMore: hasMore || hits.length > pageSize };
 }
 
 /** @throws INVALID_ARGUMENT */

@@ -4,6 +4,7 @@ import { it } from "node:test";
 import { SearchHit_Kind as Kind, SearchService } from "@holt/api/gen/holt/v1/search_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { IdentitiesService } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
@@ -105,10 +106,28 @@ describeWithWorld("the search", (world) => {
     assert.deepEqual(await namesOf("first@found"), [annHit]);
     const lister = await world.robot(seen, [Capability.CAP_IAM_IDENTITY_LIST]);
     assert.deepEqual(await namesOf("found", lister), [annHit]);
+    // As a sign-in with the organization's own provider stores it.
+    const email = "Work@found.example.com";
+    await world.store.transaction((db) => db.updateTable("membership").set({ email }).where("identity_uid", "=", ann.uid).execute());
+    assert.deepEqual(await namesOf("work@", lister), [[ann.uid, email]]);
+    const { identities } = await world.must(IdentitiesService.method.listIdentities, {}, lister.token);
+    assert.equal(identities.find(({ uid }) => uid === ann.uid)?.emailUnverified, email);
     assert.deepEqual(await namesOf("found", await world.robot(seen, [Capability.CAP_REPO_LIST])), []);
     const other = await world.must(GroupsService.method.createGroup, { group: { name: "people-elsewhere" } });
     assert.deepEqual(await namesOf("found", world.owner, other.uid), []);
-    assert.equal((await find({ ...request, text: "found", pageSize: 1 })).incomplete, true);
+    const machine = await world.must(IdentitiesService.method.createIdentity, {
+      parent: seen,
+      identity: {
+        name: "first machine",
+        relationship: {
+          case: "claimMatch",
+          value: { iss: { case: "issuer", value: "https://issuer.example.com" }, sub: { case: "subject", value: "machine" } },
+        },
+      },
+    });
+    assert.deepEqual(await namesOf("first"), [[machine.uid, "first machine"], annHit]);
+    const one = await find({ ...request, text: "first", pageSize: 1 });
+    assert.deepEqual([one.hits.length, one.incomplete], [1, true]);
   });
 
   it("the search treats patterns as text, limits each kind, and says whether there is more", async () => {
@@ -122,6 +141,8 @@ describeWithWorld("the search", (world) => {
     );
     assert.equal(incomplete, true);
     assert.equal((await find({ ...request, pageSize: 3 })).incomplete, false);
+    await createRepo(team, "last-page-");
+    assert.equal((await find({ ...request, pageSize: 3 })).incomplete, true, "a later part of a name has the text");
     assert.deepEqual((await find({ ...request, text: "pag%" })).hits, []);
     assert.deepEqual((await find({ ...request, text: "page_" })).hits, []);
   });
