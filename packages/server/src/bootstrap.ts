@@ -65,7 +65,7 @@ async function createOrganization(db: WriteDb, owner: string, { orgName, issuer,
   const claimMatch = { iss: { case: "issuer", value: issuer }, sub: { case: "subject", value: owner } } as const;
   const identity = create(IdentitySchema, {
     name: "bootstrap-owner",
-    description: "Signs in with the data of this installation: npm run -s token",
+    description: "Signs in with access to the data of this installation: holtd token",
     relationship: { case: "claimMatch", value: claimMatch },
     lastSeenTime: timestampFromDate(now),
   });

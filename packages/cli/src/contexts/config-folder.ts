@@ -65,7 +65,7 @@ function inFolder<T>(folder: string, write: () => T): T {
     return write();
   } catch (error) {
     const { code = "" } = error as NodeJS.ErrnoException;
-    if (!["EACCES", "EPERM", "EROFS", "ENOTDIR"].includes(code)) throw error;
+    if (!["EACCES", "EPERM", "EROFS", "ENOTDIR", "EEXIST"].includes(code)) throw error;
     const advice = "set HOLT_CONFIG_DIR to a folder that you may write to";
     throw new Failure(`the settings cannot be written to ${folder} (${code})`, { advice, cause: error });
   }

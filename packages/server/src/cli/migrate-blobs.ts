@@ -5,7 +5,7 @@ import { openInstallation } from "./open-installation.ts";
 
 /** @returns the exit status: 1 if something has to be done before HOLT_BLOBS_FALLBACK can be removed */
 export async function migrate(config: Config): Promise<number> {
-  await using installation = await openInstallation(config, { use: "command", command: "migrate-blobs" });
+  await using installation = await openInstallation(config, { use: "command", command: "blobs migrate" });
   const { blobs: to, fallback: from } = await installation.openBlobPlaces();
   if (from === undefined)
     throw new Error("HOLT_BLOBS_FALLBACK is not set: it names the place to copy from, and HOLT_BLOBS the place to copy to");

@@ -52,7 +52,7 @@ A call needs an access token in its header: \`Authorization: Bearer TOKEN\`. A t
 - **People** get one with \`holt login\` and print it with \`holt token\`.
 - **Machines** exchange a proof of their own, such as the OIDC token of a CI job:
   \`curl -d identity=UID -H "authorization: Bearer $PROOF" ${baseUrl}/sts/exchange\`
-- **Operators** make one for the owner in the folder of the server: \`npm run -s token\`
+- **Operators** make one for the owner on the machine of the server: \`holtd token\`, or \`npm run -s token\` in a checkout
 
 Press **Authorize** and paste the token, to call operations from this page. The page keeps it until it is closed. Each
 operation names the capabilities that it needs; the token's identity gets them from roles.

@@ -20,7 +20,8 @@ export interface SessionEndpointsOptions {
 
 /** A page of another site needs a CORS preflight for this header, and the server answers none. */
 const CONSOLE_HEADER = "x-holt-console";
-const INVALID_LINK = "This link was used already or has expired. On the server, run: npm run -s token -- --link";
+const INVALID_LINK =
+  "This link was used already or has expired. On the server, run holtd token --link, or npm run -s token -- --link in a checkout.";
 const INVALID_CODE = "The sign-in took too long or was finished already. Sign in again.";
 const UNKNOWN_GRANT = "grant_type must be authorization_code, link or refresh_token";
 
