@@ -21,7 +21,7 @@ const MEMORY_KIB = 19 * 1024;
 const PASSES = 2;
 const TAG_BYTES = 32;
 const SALT_BYTES = 16;
-/** Two hashes leave two of the four threads of libuv's pool to files and names. */
+/** Two hashes at a time leave most of the 16 threads of libuv's pool (bin/holtd.js) to files and names. */
 const SLOTS = 2;
 const MAX_WAITING = 200;
 const MAX_WAITING_OF_ONE_HOLDER = 20;
