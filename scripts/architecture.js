@@ -29,7 +29,12 @@ export const folders = [
   { folder: "transfer", rung: 5, kind: "platform", holds: "one organization on its way between two servers: exporting and importing it" },
   { folder: "api/call", rung: 5, kind: "platform", holds: "one call from request to reply: authenticate, validate, authorize, run" },
   { folder: "api/resource", rung: 6, kind: "platform", holds: "what all resources share: get, list, create, update, delete, page tokens" },
-  { folder: "api", rung: 7, kind: "platform", holds: "errors on the wire, limits of messages, ping" },
+  {
+    folder: "api",
+    rung: 7,
+    kind: "platform",
+    holds: "the interface of domains, errors on the wire, limits of messages, search, attention, ping",
+  },
   { folder: "api/v1", rung: 7, kind: "platform", holds: "version 1 of the API as a view of version 2: conversions, whole lists" },
   { folder: "api/rest", rung: 8, kind: "platform", holds: "REST-JSON by the HTTP annotations of the contract" },
   { folder: "api/grpc", rung: 8, kind: "platform", holds: "gRPC, gRPC-Web, Connect, reflection, health" },
@@ -62,7 +67,9 @@ export const folders = [
     folder: "",
     rung: 12,
     kind: "composition",
-    holds: "`main`, `serve`, `app`, `start-platform`, `start-transports`, `config`, `bootstrap`: arguments, settings, composition",
+    holds:
+      "`main`, `serve`, `app`, `domains`, `start-platform`, `start-transports`, `config`, `bootstrap`, `unimplemented`, `welcome`, " +
+      "`trusted-root-file`: arguments, settings, composition",
   },
 ];
 
