@@ -74,7 +74,7 @@ export interface FairClaim<Row> {
   claim(rows: readonly Row[]): Promise<unknown>;
 }
 
-/** Claims the oldest rows, of each organization as many as it may have slots, and takes the slots. */
+/** Claims the oldest rows, of each organization at most as many as it may take slots for, and takes those slots. */
 export async function claimFairly<Row>({ slots, limit, read, uidOf, claim }: FairClaim<Row>): Promise<Row[]> {
   const claimed: Row[] = [];
   for (;;) {

@@ -36,7 +36,7 @@ export interface Lease {
   readonly holder: string;
   /** Duration of a lease that is not renewed. */
   readonly durationMs: number;
-  /** A condition on a row of the table: nobody has a lease on it that has not ended. */
+  /** A condition on a row of the table: no server has an unexpired lease on it. */
   isFree(): RawBuilder<boolean>;
   /** The opposite of `isFree`. */
   isHeld(): RawBuilder<boolean>;
@@ -44,9 +44,9 @@ export interface Lease {
   claim(db: WriteDb, keys: readonly string[]): Promise<Set<string>>;
   /** @param also what changes in the same transaction, if this server still has any of them. @returns the keys of those rows */
   renew(keys: readonly string[], also?: (db: WriteDb) => Promise<unknown>): Promise<Set<string>>;
-  /** The same without a lock and without renewing. */
+  /** @returns the keys of the rows whose lease this server still has, even if it has ended. Takes no lock. */
   heldAmong(db: ReadDb, keys: readonly string[]): Promise<Set<string>>;
-  /** The same, with a lock on each of these rows until the transaction ends. Rows are locked in the order of their keys. */
+  /** Like `heldAmong`, and locks these rows until the transaction ends, in the order of their keys. */
   lockHeld(db: WriteDb, keys: readonly string[]): Promise<Set<string>>;
   /** Runs `work` in a transaction that has locked the row. False, without running it, if this server does not have the row any more. */
   hold(key: string, work: (db: WriteDb) => Promise<unknown>): Promise<boolean>;

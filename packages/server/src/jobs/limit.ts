@@ -2,7 +2,7 @@
 import { resourceExhausted } from "../lib/errors.ts";
 import { createSlots, type SlotPolicy } from "./fair-share.ts";
 
-/** One of the places that a limit hands out. */
+/** A slot of a concurrency limit. */
 export interface Slot {
   /** Gives the slot back before the work ends. Does nothing the second time. */
   release(): void;
