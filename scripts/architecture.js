@@ -68,8 +68,8 @@ export const folders = [
     rung: 12,
     kind: "composition",
     holds:
-      "`main`, `serve`, `app`, `domains`, `start-platform`, `start-transports`, `config`, `bootstrap`, `unimplemented`, `welcome`, " +
-      "`trusted-root-file`: arguments, settings, composition",
+      "`main`, `serve`, `app`, `domains`, `start-platform`, `start-transports`, `config`, `bootstrap`, `unimplemented`, `welcome`: " +
+      "arguments, settings, composition",
   },
 ];
 

@@ -33,7 +33,7 @@ import { noTracer, type Tracer } from "./lib/tracer.ts";
 import { MAIL_QUEUE } from "./mail/mail-queue.ts";
 import { startMail } from "./mail/mail-worker.ts";
 import { startMetrics } from "./metrics/start-metrics.ts";
-import { readTrustedRoot } from "./trusted-root-file.ts";
+import { readTrustedRoot } from "./settings/trusted-root-file.ts";
 
 /** Parts that only tests replace, the tracer and the meter. */
 export interface PlatformOptions {

@@ -1,7 +1,7 @@
 /** The commands `holtd config check` and `holtd config print`. */
 import { loadConfig, type PrintedSetting, printedSettings } from "../config.ts";
 import { readCertificate } from "../http/certificate.ts";
-import { readTrustedRoot } from "../trusted-root-file.ts";
+import { readTrustedRoot } from "../settings/trusted-root-file.ts";
 
 /** @throws Error for settings that a start would refuse, the files that they name included */
 export async function checkConfig(): Promise<void> {

@@ -40,7 +40,12 @@ export async function insertCode(
 }
 
 /** @returns undefined if the code is unknown, used or expired, or the verifier is not that of the challenge */
-export function takeCode(db: WriteDb, code: string, verifier: string, now: Date, secrets: Secrets): Promise<StoredLogin | undefined> {
+export function takeCode(
+  db: WriteDb,
+  { code, verifier }: { readonly code: string; readonly verifier: string },
+  now: Date,
+  secrets: Secrets,
+): Promise<StoredLogin | undefined> {
   const challenge = createHash("sha256").update(verifier).digest("base64url");
   return takePending<StoredLogin>(db, { handle: code, browser: challenge, stage: "code" }, now, secrets);
 }

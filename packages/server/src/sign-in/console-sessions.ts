@@ -54,7 +54,7 @@ export function createConsoleSessions({
 
   return {
     async beginWithCode(code, verifier, client) {
-      const login = await store.transaction((db) => takeCode(db, code, verifier, clock.now(), secrets));
+      const login = await store.transaction((db) => takeCode(db, { code, verifier }, clock.now(), secrets));
       return login && begin(login, client);
     },
     async beginWithLink(secret, client) {

@@ -1,6 +1,6 @@
 /** Reads the file of HOLT_SIGSTORE_TRUSTED_ROOT. */
 import { readFile, stat } from "node:fs/promises";
-import { ConfigError } from "./config.ts";
+import { ConfigError } from "../config.ts";
 
 /** Bytes. Each verification reads the file's text again; that of the public instance has 7 KB. */
 const MAX_BYTES = 256 * 1024;
@@ -12,7 +12,7 @@ export async function readTrustedRoot(path: string): Promise<string> {
     if ((await stat(path)).size > MAX_BYTES) throw new Error(`it has more than ${MAX_BYTES} bytes`);
     const text = await readFile(path, "utf8");
     // Loaded here alone, so that other starts do not pay for it.
-    const { parseTrustedRoot } = await import("./lib/sigstore/trusted-root.ts");
+    const { parseTrustedRoot } = await import("../lib/sigstore/trusted-root.ts");
     parseTrustedRoot(text);
     return text;
   } catch (error) {
