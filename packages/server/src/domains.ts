@@ -1,6 +1,6 @@
 /** The domains of this server, and what follows from all of them together. */
 import { advisoriesDomain } from "./advisories/domain.ts";
-import type { Domain } from "./api/module.ts";
+import type { Domain } from "./api/domain.ts";
 import { auditingDomain } from "./auditing/domain.ts";
 import { orderMigrations } from "./db/migrate.ts";
 import { eventsDomain } from "./events/domain.ts";

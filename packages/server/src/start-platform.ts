@@ -1,7 +1,7 @@
 /** Starts what the domains of a server share: database, blobs, keys, limits, and background work that belongs to no domain. */
 import { join } from "node:path";
 import packageJson from "../package.json" with { type: "json" };
-import type { Platform } from "./api/module.ts";
+import type { Platform } from "./api/domain.ts";
 import { createPageTokens } from "./api/resource/page-token.ts";
 import { Recorder } from "./auditing/recorder.ts";
 import { startWalArchive } from "./backup/wal-archive/start-wal-archive.ts";

@@ -2,7 +2,7 @@
 import { SearchHit_Kind } from "@holt/api/gen/holt/v1/search_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { sql } from "kysely";
-import type { Domain } from "../api/module.ts";
+import type { Domain } from "../api/domain.ts";
 import { advisories } from "./migrations/010-advisories.ts";
 import { remoteImports } from "./migrations/012-remote-imports.ts";
 import { feeds } from "./migrations/013-feeds.ts";

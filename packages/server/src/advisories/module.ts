@@ -1,5 +1,5 @@
 /** Advisories: writing and reviewing, imports, mirrors, published documents, feeds and reports. */
-import type { Platform, Served } from "../api/module.ts";
+import type { Platform, Served } from "../api/domain.ts";
 import type { Iam } from "../iam/iam.ts";
 import { createOutboundClient } from "../outbound/client.ts";
 import { advisoriesServiceV1 } from "./api/advisories-v1.ts";

@@ -1,5 +1,5 @@
 /** Static facts about the domain `auditing`. Every command loads this file, so keep its imports few. */
-import type { Domain } from "../api/module.ts";
+import type { Domain } from "../api/domain.ts";
 import { audit } from "./migrations/052-audit.ts";
 import { auditSegments } from "./migrations/056-audit-segments.ts";
 import { auditingTables } from "./organization-tables.ts";

@@ -1,5 +1,5 @@
 /** The audit log: seals entries, signs checkpoints, deletes old entries, streams, and serves the log. */
-import type { Platform, Served } from "../api/module.ts";
+import type { Platform, Served } from "../api/domain.ts";
 import type { Iam } from "../iam/iam.ts";
 import { signJwt } from "../iam/tokens/sign-jwt.ts";
 import { Loop, waitFully } from "../jobs/loop.ts";

@@ -1,6 +1,6 @@
 /** Static facts about the domain `events`: tables, migrations, events. Every command loads this file, so keep its imports few. */
 import { sql } from "kysely";
-import type { Domain } from "../api/module.ts";
+import type { Domain } from "../api/domain.ts";
 import { deliveries } from "./migrations/003-deliveries.ts";
 import { subscriptionTypes } from "./migrations/029-subscription-types.ts";
 import { eventContexts } from "./migrations/030-event-contexts.ts";

@@ -1,5 +1,5 @@
 /** Events: subscriptions, their deliveries to webhooks, and the feed. */
-import type { Platform, Served } from "../api/module.ts";
+import type { Platform, Served } from "../api/domain.ts";
 import type { Iam } from "../iam/iam.ts";
 import { signJwt } from "../iam/tokens/sign-jwt.ts";
 import { createOutboundClient } from "../outbound/client.ts";

@@ -1,7 +1,7 @@
 /** Static facts about the domain `iam`: tables, migrations, events. Every command loads this file, so keep its imports few. */
 import { SearchHit_Kind } from "@holt/api/gen/holt/v1/search_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
-import type { Domain } from "../api/module.ts";
+import type { Domain } from "../api/domain.ts";
 import { parentOf, rootOf } from "../lib/uid.ts";
 import { initial } from "./migrations/001-initial.ts";
 import { identityProviders } from "./migrations/004-identity-providers.ts";

@@ -1,7 +1,7 @@
 /** Identity and access: groups, identities, roles, bindings, identity providers, invites, and the tokens that all of them sign in with. */
 import type { Principal } from "../access/principal.ts";
 import type { Authenticator } from "../api/call/authenticate.ts";
-import type { Platform, Served } from "../api/module.ts";
+import type { Platform, Served } from "../api/domain.ts";
 import { compileProxyAddresses } from "../http/proxy-addresses.ts";
 import { startLocalAccounts } from "./accounts/start-local-accounts.ts";
 import { createNamedFolder } from "./api/groups.ts";

@@ -1,5 +1,5 @@
 /** Makes the services of iam, in both versions, and the discovery documents of its tokens. */
-import type { Platform, Served } from "../api/module.ts";
+import type { Platform, Served } from "../api/domain.ts";
 import { accessService } from "./api/access.ts";
 import { accountAssociationsService } from "./api/account-associations.ts";
 import { accountLinksService } from "./api/account-links.ts";

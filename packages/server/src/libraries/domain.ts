@@ -1,7 +1,7 @@
 /** Static facts about the domain `libraries`: tables, migrations, events. Every command loads this file, so keep its imports few. */
 import { SearchHit_Kind } from "@holt/api/gen/holt/v1/search_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
-import type { Domain } from "../api/module.ts";
+import type { Domain } from "../api/domain.ts";
 import { libraries } from "./migrations/009-libraries.ts";
 import { librarySearch } from "./migrations/015-library-search.ts";
 import { mavenPlugins } from "./migrations/017-maven-plugins.ts";

@@ -1,6 +1,6 @@
 /** Libraries: Python and Java packages below `/libraries/`, and their catalogue in the API. */
 import type { RequiredTerms } from "../api/call/required-terms.ts";
-import type { Platform, Served } from "../api/module.ts";
+import type { Platform, Served } from "../api/domain.ts";
 import { createBlobRemoval } from "../blobs/removal.ts";
 import { loadOnFirstRequest } from "../http/lazy-handler.ts";
 import type { Iam } from "../iam/iam.ts";

@@ -2,7 +2,7 @@
 import { SearchHit_Kind } from "@holt/api/gen/holt/v1/search_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { sql } from "kysely";
-import type { Domain } from "../api/module.ts";
+import type { Domain } from "../api/domain.ts";
 import { rootOf } from "../lib/uid.ts";
 import { registry } from "./migrations/002-registry.ts";
 import { imagePackages } from "./migrations/011-image-packages.ts";

@@ -1,7 +1,7 @@
 /** The container registry: `/v2/`, the tokens for it, and its repos, tags and images in the API. */
 import type { ServiceImplementation } from "../api/call/implement.ts";
 import type { RequiredTerms } from "../api/call/required-terms.ts";
-import type { Platform, Served } from "../api/module.ts";
+import type { Platform, Served } from "../api/domain.ts";
 import type { Mount } from "../http/mount.ts";
 import type { Iam } from "../iam/iam.ts";
 import { EventContexts } from "../outbox/event-context.ts";

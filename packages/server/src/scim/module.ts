@@ -1,5 +1,5 @@
 /** SCIM 2.0 at `/scim/v2/`: users and groups that a company's directory provisions. */
-import type { Platform, Served } from "../api/module.ts";
+import type { Platform, Served } from "../api/domain.ts";
 import { loadOnFirstRequest } from "../http/lazy-handler.ts";
 import type { Iam } from "../iam/iam.ts";
 

@@ -1,5 +1,5 @@
 /** Static facts about the domain `sign-in`: tables, migrations, events. Every command loads this file, so keep its imports few. */
-import type { Domain } from "../api/module.ts";
+import type { Domain } from "../api/domain.ts";
 import { signIn } from "./migrations/006-sign-in.ts";
 import { signInTables } from "./organization-tables.ts";
 import "./tables.ts";

@@ -1,5 +1,5 @@
 /** Signing in with a browser: `/oauth` and all below, for programs, devices and machines without a browser. */
-import type { Platform, Served } from "../api/module.ts";
+import type { Platform, Served } from "../api/domain.ts";
 import { compileProxyAddresses } from "../http/proxy-addresses.ts";
 import type { Iam } from "../iam/iam.ts";
 import { createAccountOffer } from "./accounts/account-form.ts";

@@ -1,5 +1,5 @@
 /** Assembles the accounts of this server, with their limit of wrong guesses. */
-import type { Platform } from "../../api/module.ts";
+import type { Platform } from "../../api/domain.ts";
 import type { IsProxy } from "../../http/proxy-addresses.ts";
 import { createGuessLimit, type GuessPolicy } from "../pull-tokens/guess-limit.ts";
 import type { Secrets } from "../secrets/secrets.ts";

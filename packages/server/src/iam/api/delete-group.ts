@@ -2,7 +2,7 @@
 import { GroupSchema } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { sql } from "kysely";
 import type { WriteCall } from "../../api/call/call.ts";
-import type { Domain, GroupChild } from "../../api/module.ts";
+import type { Domain, GroupChild } from "../../api/domain.ts";
 import { removeIfThere } from "../../api/resource/write.ts";
 import { appendToCount, appendToCounts, dropCounts } from "../../db/resource-count.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";

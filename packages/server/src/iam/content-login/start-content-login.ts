@@ -1,5 +1,5 @@
 /** Assembles the logins of clients of the registry and of libraries, with their pull tokens. */
-import type { Platform } from "../../api/module.ts";
+import type { Platform } from "../../api/domain.ts";
 import type { IsProxy } from "../../http/proxy-addresses.ts";
 import type { Grants } from "../grants/grants.ts";
 import type { Iam } from "../iam.ts";

@@ -1,5 +1,5 @@
 /** Assembles the verification, the exchange and the issue of tokens. */
-import type { Platform } from "../../api/module.ts";
+import type { Platform } from "../../api/domain.ts";
 import { createOutboundClient, type OutboundClient } from "../../outbound/client.ts";
 import type { Iam } from "../iam.ts";
 import type { IamParts, IamSettings } from "../iam-parts.ts";
