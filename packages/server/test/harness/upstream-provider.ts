@@ -11,6 +11,8 @@ export interface UpstreamOptions {
   readonly redirectUris: readonly string[];
   /** Whether ID tokens have only the claims of OpenID Connect; the others are at the userinfo endpoint. */
   readonly hasShortTokens?: boolean;
+  /** Called before the provider signs a token, which it does by the system's clock. */
+  readonly beforeToken?: () => void;
 }
 
 export interface UpstreamProvider extends AsyncDisposable {
@@ -31,7 +33,11 @@ const PUBLIC_CLIENT = { id: "holt-public" };
 
 const SCOPES = "openid email profile groups";
 
-export async function startUpstream({ redirectUris, hasShortTokens = false }: UpstreamOptions): Promise<UpstreamProvider> {
+export async function startUpstream({
+  redirectUris,
+  hasShortTokens = false,
+  beforeToken = () => undefined,
+}: UpstreamOptions): Promise<UpstreamProvider> {
   const accounts = new Map<string, Readonly<Record<string, unknown>>>();
   const authorizations: URLSearchParams[] = [];
   let userInfo: Readonly<Record<string, unknown>> | undefined;
@@ -74,6 +80,7 @@ export async function startUpstream({ redirectUris, hasShortTokens = false }: Up
     if (url.pathname === "/me" && userInfo !== undefined)
       return void response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(userInfo));
     if (url.pathname === "/auth") authorizations.push(url.searchParams);
+    if (url.pathname === "/token") beforeToken();
     if (url.pathname.startsWith("/interaction/")) void interact(provider, request, response);
     else callback(request, response);
   });
