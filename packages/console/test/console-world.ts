@@ -11,7 +11,7 @@ import { openSecrets } from "../../server/src/iam/secrets/secrets-key.ts";
 import { createSignInLink } from "../../server/src/sign-in/sign-in-link.ts";
 import { launchChromium, openBrowser } from "../../server/test/harness/sign-in/chromium.ts";
 import { type SignInWorld, type SignInWorldOptions, startSignInWorld } from "../../server/test/harness/sign-in/sign-in-world.ts";
-import { until } from "../../server/test/harness/wait.ts";
+import { PATIENCE_MS, until } from "../../server/test/harness/wait.ts";
 
 export interface Visit {
   readonly page: Page;
@@ -78,7 +78,10 @@ export interface WatchedPage extends AsyncDisposable {
 export async function watchPage(browser: Browser, world: SignInWorld, { expected = [] }: VisitOptions = {}): Promise<WatchedPage> {
   const watched = await openBrowser(browser);
   const { page } = watched;
-  page.setDefaultTimeout(20_000);
+  // Also for further tabs.
+  watched.context.setDefaultTimeout(PATIENCE_MS);
+  // Dialogs are drawn at once, so that no check sees one in part.
+  await page.emulateMedia({ reducedMotion: "reduce" });
   const errors: string[] = [];
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) errors.push(`${message.text()} (${message.location().url})`);
