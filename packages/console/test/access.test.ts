@@ -9,7 +9,6 @@ import { RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
 import { assertAccessible, createMachine, describeConsole, signInAtProvider, signInByLink } from "./console-world.ts";
 
 await describeConsole("access in the console", ({ world, walk }) => {
-  // First, because the clock of the server stands still, and it refuses tokens that the provider signs much later.
   walk("a disabled action names the missing capability and the owners who can grant it", async ({ page }) => {
     await signInAtProvider(page, world, "alice");
     const { uid } = await world.must(IdentitiesService.method.lookupIdentity, { issuer: world.upstream.issuer, subject: "alice" });
@@ -82,6 +81,7 @@ await describeConsole("access in the console", ({ world, walk }) => {
       await page.getByRole("link", { name: "reader", exact: true }).waitFor();
       await page.getByRole("link", { name: "reader-too", exact: true }).waitFor({ state: "detached" });
       await page.getByRole("link", { name: "reader", exact: true }).click();
+      await page.getByRole("heading", { name: "reader", exact: true }).waitFor();
       const roleUid = new URL(page.url()).pathname.split("/role/")[1] ?? "";
       const { uid: identityUid } = await createMachine(world, "reading");
       await world.must(RoleBindingsService.method.createRoleBinding, { parent: world.orgUid, roleBinding: { identityUid, roleUid } });
@@ -161,6 +161,7 @@ await describeConsole("access in the console", ({ world, walk }) => {
     await page.getByRole("button", { name: "Bind", exact: true }).click();
     await page.getByRole("row", { name: /viewer.*my-org/ }).waitFor();
     await page.getByRole("link", { name: "Why may it do something" }).click();
+    await page.waitForURL(/\/explain\?identity=/);
     const ask = (capability: Capability) =>
       page.goto(screen(`/explain?${new URLSearchParams({ identity: uid, uid: group.uid, capability: String(capability) })}`));
     await ask(Capability.CAP_IAM_GROUPS_LIST);

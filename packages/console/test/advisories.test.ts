@@ -82,17 +82,19 @@ await describeConsole("the console's advisories", ({ world, walk }) => {
     await page.getByRole("button", { name: "More filters" }).click();
     await assertAccessible(page);
     await page.getByLabel("Package type", { exact: true }).fill("apk,deb");
+    await page.waitForURL(/type=apk/);
     await page.getByRole("row", { name: /curl/ }).waitFor();
     await page.getByRole("button", { name: "Saved filters" }).click();
     await page.getByLabel("Save the filters as").fill("only curl");
     await page.getByRole("button", { name: "Save", exact: true }).click();
+    await page.getByRole("button", { name: "only curl", exact: true }).waitFor();
     await page.goto(screen("/advisories"));
     await page.getByRole("row", { name: /zlib/ }).waitFor();
     await page.getByRole("button", { name: "Saved filters" }).click();
     await assertAccessible(page);
     await page.getByRole("button", { name: "only curl", exact: true }).click();
     await page.getByRole("row", { name: /zlib/ }).waitFor({ state: "detached" });
-    assert.match(page.url(), /query=cur/);
+    assert.match(page.url(), /query=cur&type=apk/);
   });
 
   walk("a file is imported, and its problems are shown by place", async ({ page, screen }) => {
@@ -168,7 +170,7 @@ await describeConsole("the console's advisories", ({ world, walk }) => {
       await page.getByRole("tab", { name: "Problems (1)" }).press("Enter");
       await page.getByRole("row", { name: /osv\.jsonl .*2/ }).waitFor();
       await page.getByRole("button", { name: "Delete" }).press("Enter");
-      await dialog.getByRole("button", { name: "Delete" }).press("Enter");
+      await dialog.getByRole("button", { name: "Delete" }).click();
       await page.getByText("Nothing was imported").waitFor();
     },
     { expected: [/status of 400/] },

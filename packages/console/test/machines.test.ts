@@ -16,7 +16,12 @@ await describeConsole("machines in the console", ({ world, walk }) => {
     return identities[0]!;
   };
 
-  const choose = async (page: Page, kind: string) => page.getByRole("radio", { name: kind, exact: true }).check();
+  /** The choice is part of the address, so the button is checked only after the address has changed. */
+  async function choose(page: Page, kind: string): Promise<void> {
+    const radio = page.getByRole("radio", { name: kind, exact: true });
+    await radio.click();
+    await radio.and(page.locator(":checked")).waitFor();
+  }
 
   walk(
     "the wizard checks a token against what is typed, names the claim that fails, and saves what matches",
