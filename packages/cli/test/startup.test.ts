@@ -13,6 +13,7 @@ import { promisify } from "node:util";
 import { PROGRAM } from "./harness.ts";
 
 const run = promisify(execFile);
+/** The program may take this much more than an empty one, and on a slow machine three times as much as an empty one. */
 const MAX_EXTRA_CPU_MS = 120;
 /** Other work on the machine only adds to the CPU time of a run, so one cheap run proves what the program needs. */
 const MAX_RUNS = 40;
@@ -83,10 +84,11 @@ describe("the start of holt", () => {
     };
     let empty = Number.POSITIVE_INFINITY;
     for (let i = 0; i < 7; i++) empty = Math.min(empty, await cpuOf(["-e", "0"]));
+    const maxExtra = Math.max(MAX_EXTRA_CPU_MS, 3 * empty);
     for (const args of [["--version"], ["__complete", "iam", "gro"], ["__complete", "iam", "groups", "get", "te"]]) {
       let extra = Number.POSITIVE_INFINITY;
-      for (let i = 0; i < MAX_RUNS && extra >= MAX_EXTRA_CPU_MS; i++) extra = Math.min(extra, (await cpuOf([program, ...args])) - empty);
-      assert.ok(extra < MAX_EXTRA_CPU_MS, `holt ${args.join(" ")} takes ${Math.round(extra)} ms more than an empty program`);
+      for (let i = 0; i < MAX_RUNS && extra >= maxExtra; i++) extra = Math.min(extra, (await cpuOf([program, ...args])) - empty);
+      assert.ok(extra < maxExtra, `holt ${args.join(" ")} takes ${Math.round(extra)} ms more than an empty program`);
     }
     assert.equal(stdout, "team\tgroup\n");
   });

@@ -19,6 +19,28 @@ export function growth(smallSize: number, work: (size: number) => void): number 
 /** Between linear and quadratic growth. */
 export const MAX_LINEAR_GROWTH = 64;
 
+/** CPU milliseconds of the reference work on a normal machine. There, Python counts to ten million in 0.36 s. */
+const NORMAL_REFERENCE_MS = 16;
+const REFERENCE = JSON.stringify(Array.from({ length: 20_000 }, (_, i) => ({ id: (i * 7919) % 20_011, name: `row-${i}` })));
+
+/** The speed of a machine changes, so this is the most that was measured in this process. */
+let slowest = 1;
+
+/**
+ * How many times more CPU time the same work takes on this machine than on a normal one, and at least 1. It makes absolute
+ * limits of CPU time hold on slow machines. Each call measures for 150 ms or more.
+ */
+export function slowness(): number {
+  const cost = cpuCost(() => JSON.stringify((JSON.parse(REFERENCE) as { readonly id: number }[]).sort((a, b) => a.id - b.id)));
+  slowest = Math.max(slowest, cost / NORMAL_REFERENCE_MS);
+  return slowest;
+}
+
+/** Whether work that took `cpuMs` takes at most `maxMs` on a normal machine. Measures this machine only if that decides. */
+export function isWithin(maxMs: number, cpuMs: number): boolean {
+  return cpuMs <= maxMs || cpuMs <= maxMs * slowness();
+}
+
 /** CPU milliseconds of this thread. */
 export function cpuTime(): number {
   const { user, system } = process.threadCpuUsage();

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { part } from "../harness/forged-tokens.ts";
-import { MAX_CPU_MS } from "../harness/robustness/cost-checks.ts";
+import { isCheap } from "../harness/robustness/cost-checks.ts";
 import { type MeteredClient, startMeteredClient } from "../harness/robustness/metered-client.ts";
 import { startWorld, type World } from "../harness/world.ts";
 
@@ -53,7 +53,7 @@ for (const [name, answer] of Object.entries(ANSWERS)) {
     await fetchKeys(`${origin}/first`);
     let cpuMs = Number.POSITIVE_INFINITY;
     // Each issuer is asked once, because its failure is remembered.
-    for (let i = 0; i < ATTEMPTS && cpuMs > MAX_CPU_MS; i++) cpuMs = Math.min(cpuMs, await fetchKeys(`${origin}/${i}`));
-    assert.ok(cpuMs <= MAX_CPU_MS, `${cpuMs.toFixed()} ms of CPU time`);
+    for (let i = 0; i < ATTEMPTS && !isCheap(cpuMs); i++) cpuMs = Math.min(cpuMs, await fetchKeys(`${origin}/${i}`));
+    assert.ok(isCheap(cpuMs), `${cpuMs.toFixed()} ms of CPU time`);
   });
 }
