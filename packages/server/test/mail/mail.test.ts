@@ -4,6 +4,7 @@ import { GroupInvitesService } from "@holt/api/gen/platform/iam/v2/group_invites
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { createMailer } from "../../src/mail/mail.ts";
 import { createSmtpSender, SmtpFailure } from "../../src/mail/smtp.ts";
+import { freePort } from "../harness/free-port.ts";
 import { storeNames } from "../harness/harness.ts";
 import { builtInRole } from "../harness/iam/iam.ts";
 import { type MailServer, startMailServer, textOfMail } from "../harness/smtp-server.ts";
@@ -51,10 +52,7 @@ for (const store of storeNames) {
 }
 
 test("a mail that was promised while the mail server was down is sent once it is back", async () => {
-  const port = await (async () => {
-    await using first = await startMailServer();
-    return first.port;
-  })();
+  const port = await freePort();
   await using world = await startWorld({ env: settings({ port }) });
   await invite(world, "ann@example.com");
   await until(async () => (await mails(world))[0]?.attempts === 1);
