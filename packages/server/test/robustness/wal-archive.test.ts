@@ -10,7 +10,7 @@ import { Readable } from "node:stream";
 import { type TestContext, test } from "node:test";
 import { openFolderTarget } from "../../src/backup/folder-target.ts";
 import { blobPath } from "../../src/backup/snapshot.ts";
-import type { BackupTarget } from "../../src/backup/target.ts";
+import { type BackupTarget, NoSuchObject } from "../../src/backup/target.ts";
 import { listBases, listSegments, readSegment, segmentPath } from "../../src/backup/wal-archive/archive-form.ts";
 import { findLastCommit, logsBetween, openWal, readWalHeader, type WalPosition } from "../../src/db/wal-file.ts";
 import { S3_CREDENTIALS, type S3Fault, type S3Server, startS3Server } from "../harness/blobs/s3-server.ts";
@@ -87,8 +87,13 @@ async function untilArchived({ target, dataDir }: Place): Promise<void> {
     const base = (await listBases(target)).at(-1);
     const last = base && (await listSegments(target, base.chain)).at(-1);
     if (last === undefined || segmentPath(last) === seen) return false;
+    const segment = await readSegment(target, last).catch((error: unknown) => {
+      if (!(error instanceof NoSuchObject)) throw error;
+    });
+    // The server removed it after a new base.
+    if (segment === undefined) return false;
     seen = segmentPath(last);
-    const { to } = await readSegment(target, last);
+    const { to } = segment;
     const logs = logsBetween(salt, to.salt);
     return logs > 0 || (logs === 0 && to.frame >= frame);
   });
