@@ -262,7 +262,7 @@ test("pings on an idle HTTP/2 connection are answered", async () => {
 });
 
 test("an HTTP/2 connection without a stream is closed after the idle timeout, and one with a stream is not", async () => {
-  await using server = await startTransports({ limits: { sessionIdleMs: 200 }, rest: () => {} });
+  await using server = await startTransports({ limits: { sessionIdleMs: 2000 }, rest: () => {} });
   await using idle = openHttp2(server.port);
   await using busy = openHttp2(server.port);
   busy.request({ ":path": "/waiting" }).on("error", () => {});

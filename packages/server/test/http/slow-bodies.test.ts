@@ -108,7 +108,7 @@ test("a gRPC caller whose message arrives with its headers is authenticated once
 
 test("gRPC calls that are refused before their message has arrived leave no stream open", async () => {
   const run = () => Promise.reject(invalidArgument("", "refused without reading"));
-  await using server = await startTransports({ run, limits: { sessionIdleMs: 200 } });
+  await using server = await startTransports({ run, limits: { sessionIdleMs: 2000 } });
   const session = openHttp2(server.port);
   const isClosed = once(session, "close");
   for (const bytes of [1, 20_000, 60_000]) {

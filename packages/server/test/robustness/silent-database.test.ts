@@ -10,8 +10,11 @@ import { createDatabase } from "../harness/postgres.ts";
 import { startTcpProxy, type TcpProxy, throughProxy } from "../harness/robustness/tcp-proxy.ts";
 import { until, within } from "../harness/wait.ts";
 
-/** The bound of waiting for a recovery, from the moment at which the database can be reached again. */
-const RECOVERY_MS = 10_000;
+/**
+ * The bound of waiting for a recovery, from the moment at which the database can be reached again. A server that only its
+ * limit of 30 seconds for statements frees takes longer.
+ */
+const RECOVERY_MS = 25_000;
 
 interface Fixture extends AsyncDisposable {
   readonly server: TestServer;
@@ -40,7 +43,7 @@ async function untilWritable(server: TestServer): Promise<void> {
 }
 
 describe("a database that goes silent", { concurrency: true }, () => {
-  test("a server recovers within ten seconds after all its connections went silent", async () => {
+  test("a server recovers before the time limit of its statements after all its connections went silent", async () => {
     await using fixture = await startBehindProxy();
     const { server, proxy } = fixture;
     // More calls than connections, so that every connection has a statement that gets no answer.

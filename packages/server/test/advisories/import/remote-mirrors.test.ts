@@ -334,7 +334,7 @@ describeWithWorld("advisory mirrors", (world) => {
 });
 
 describeWithWorld(
-  "advisory mirrors of feeds that are slow or large",
+  "advisory mirrors of feeds that are slow",
   (world) => {
     const feeds = prepare(world);
 
@@ -344,13 +344,27 @@ describeWithWorld(
       feed.answer("/slow", (response) => void response.writeHead(200).write("it begins"));
       const slow = await feeds.run((await feeds.make(group, "/slow", writer.token)).uid);
       assert.equal(slow.status?.error, "the feed did not answer in time");
+      await until(async () => (await stagedFiles(world)).length === 0);
+    });
+  },
+  { env: { HOLT_MIRROR_TIMEOUT: "300ms" } },
+);
+
+describeWithWorld(
+  "advisory mirrors of feeds that are large",
+  (world) => {
+    const feeds = prepare(world);
+
+    it("a fetch of too many bytes is given up and leaves no file", async () => {
+      const { feed } = feeds;
+      const { group, writer } = await feeds.place();
       feed.answer("/large", plain(Buffer.alloc(1001)));
       const large = await feeds.run((await feeds.make(group, "/large", writer.token)).uid);
       assert.match(large.status?.error ?? "", /answered more than 1000 bytes/);
       await until(async () => (await stagedFiles(world)).length === 0);
     });
   },
-  { env: { HOLT_IMPORT_MAX_BYTES: "1000", HOLT_MIRROR_TIMEOUT: "300ms" } },
+  { env: { HOLT_IMPORT_MAX_BYTES: "1000" } },
 );
 
 describe("advisory mirrors on two servers with one database", () => {

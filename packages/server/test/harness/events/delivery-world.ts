@@ -48,7 +48,7 @@ export async function startDeliveryWorld({ env = {}, ...options }: ServerOptions
   const settings = {
     HOLT_OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8",
     HOLT_WEBHOOK_BACKOFF: "50ms,100ms,200ms",
-    HOLT_WEBHOOK_TIMEOUT: "5s",
+    HOLT_WEBHOOK_TIMEOUT: "10s",
     HOLT_PULL_EVENTS: "blobs",
     ...env,
   };
