@@ -23,10 +23,11 @@ interface Line {
   readonly client?: string;
 }
 
+/** The complete lines of a log that a process may still be writing. */
 function linesOf(log: string): Line[] {
   return log
-    .trim()
     .split("\n")
+    .slice(0, -1)
     .map((line) => JSON.parse(line) as Line);
 }
 
