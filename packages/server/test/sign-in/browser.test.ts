@@ -40,7 +40,8 @@ describe("sign-in with a real browser", { skip }, () => {
     });
   }
 
-  const heading = (page: Page) => page.locator("h1").innerText();
+  /** Waits for the page: a click does not wait for all redirects that follow it. */
+  const untilHeading = (page: Page, name: string) => page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
   async function atUpstream(page: Page, account: string): Promise<void> {
     await page.getByLabel("Account").fill(account);
     await page.getByRole("button", { name: "Sign in" }).click();
@@ -70,10 +71,10 @@ describe("sign-in with a real browser", { skip }, () => {
   withBrowser("a program on the same machine gets its token through the browser", async (page) => {
     await using program = await startProgram();
     await page.goto(world.oauth({ exit: "redirect", redirect: program.url, create_refresh_token: "true" }));
-    assert.equal(await heading(page), "Sign in");
+    await untilHeading(page, "Sign in");
     await assertAccessible(page);
     await signInWithOrganization(page, "alice");
-    assert.equal(await heading(page), "Sign in a program?");
+    await untilHeading(page, "Sign in a program?");
     assert.ok((await page.locator("main").innerText()).includes(new URL(program.url).host));
     await assertAccessible(page);
     await page.getByRole("button", { name: "Yes, sign it in" }).click();
@@ -90,12 +91,12 @@ describe("sign-in with a real browser", { skip }, () => {
     await page.goto(world.oauth({}));
     await page.getByRole("button", { name: `Sign in with ${new URL(world.upstream.issuer).host}` }).click();
     await atUpstream(page, "olga");
-    assert.equal(await heading(page), "You are signed in");
+    await untilHeading(page, "You are signed in");
     await assertAccessible(page);
     const token = await page.getByLabel("Access token").inputValue();
     assert.ok((await world.must(Auth.method.validate, {}, token)).subject);
     await page.reload();
-    assert.equal(await heading(page), "You are not signed in");
+    await untilHeading(page, "You are not signed in");
   });
 
   withBrowser("a mistyped organization name is asked for again, and the corrected name continues", async (page) => {
@@ -106,18 +107,18 @@ describe("sign-in with a real browser", { skip }, () => {
     assert.equal(await page.getByLabel("Your organization").getAttribute("aria-invalid"), "true");
     await assertAccessible(page);
     await signInWithOrganization(page, "alice");
-    assert.equal(await heading(page), "You are signed in");
+    await untilHeading(page, "You are signed in");
   });
 
   withBrowser("a program on another machine is signed in after a confirmation, and the page shows no token", async (page) => {
     const code = Buffer.alloc(32, 9).toString("base64url");
     await page.goto(world.oauth({ headless_code: code, idp_id: "acme.test" }));
     await atUpstream(page, "hedy");
-    assert.equal(await heading(page), "Sign in elsewhere?");
+    await untilHeading(page, "Sign in elsewhere?");
     assert.ok((await page.locator("main").innerText()).includes(code));
     await assertAccessible(page);
     await page.getByRole("button", { name: "Yes, sign it in" }).click();
-    assert.equal(await heading(page), "Done");
+    await untilHeading(page, "Done");
     await assertAccessible(page);
     assert.ok((await world.rest.call(Auth.method.getHeadlessSession, { code }, undefined)).ok);
   });
@@ -135,10 +136,10 @@ describe("sign-in with a real browser", { skip }, () => {
     await page.getByLabel("The code that the device shows").fill((begun.user_code ?? "").toLowerCase());
     await page.keyboard.press("Enter");
     await signInWithOrganization(page, "dave");
-    assert.equal(await heading(page), "Sign in elsewhere?");
+    await untilHeading(page, "Sign in elsewhere?");
     await assertAccessible(page);
     await page.getByRole("button", { name: "Yes, sign it in" }).click();
-    assert.equal(await heading(page), "Done");
+    await untilHeading(page, "Done");
     const form = { grant_type: "urn:ietf:params:oauth:grant-type:device_code", device_code: begun.device_code ?? "", client_id: "tv" };
     const tokens = await fetch(`${world.baseUrl}/oauth/token`, { method: "POST", body: new URLSearchParams(form) });
     assert.equal(tokens.status, 200);
@@ -152,7 +153,7 @@ describe("sign-in with a real browser", { skip }, () => {
     assert.match(await page.locator("main").innerText(), /You were invited/);
     await page.getByRole("button", { name: `Sign in with ${new URL(world.upstream.issuer).host}` }).click();
     await atUpstream(page, "iris");
-    assert.equal(await heading(page), "Join?");
+    await untilHeading(page, "Join?");
     assert.match(await page.locator("dl").innerText(), /iris\s+You join\s+acme\.test/);
     await assertAccessible(page);
     await page.getByRole("button", { name: "Join" }).click();
@@ -182,7 +183,7 @@ describe("sign-in with a real browser", { skip }, () => {
     assert.ok((await page.evaluate<number>("document.documentElement.scrollWidth")) <= 360);
     await page.getByRole("button", { name: "Sign in with acme sso" }).click();
     await atUpstream(page, "ada");
-    assert.equal(await heading(page), "Join?");
+    await untilHeading(page, "Join?");
   });
 
   withBrowser("an organization that requires its own provider leads there, and refuses an invite after another sign-in", async (page) => {
@@ -209,14 +210,14 @@ describe("sign-in with a real browser", { skip }, () => {
     await page.goto(world.oauth({ headless_code: code, idp_id: "acme.test" }));
     await atUpstream(page, "hedy");
     await page.getByRole("button", { name: "No" }).click();
-    assert.equal(await heading(page), "Nothing was done");
+    await untilHeading(page, "Nothing was done");
     await assertAccessible(page);
     assert.equal((await world.rest.call(Auth.method.getHeadlessSession, { code }, undefined)).ok, false);
   });
 
   describe("error pages say what to do next", () => {
     async function assertRefused(page: Page, text: RegExp): Promise<void> {
-      assert.equal(await heading(page), "You are not signed in");
+      await untilHeading(page, "You are not signed in");
       assert.match(await page.getByRole("alert").innerText(), text);
       await assertAccessible(page);
     }
@@ -293,7 +294,7 @@ describe("sign-in with a real browser", { skip }, () => {
       await using bare = await startSignInWorld({ hasOperator: false });
       await bare.store.transaction((db) => db.deleteFrom("identity_provider").execute());
       await page.goto(bare.oauth({}));
-      assert.equal(await heading(page), "Nobody can sign in yet");
+      await untilHeading(page, "Nobody can sign in yet");
       assert.match(await page.locator("main").innerText(), /HOLT_LOGIN_ISSUER/);
       await assertAccessible(page);
     });
