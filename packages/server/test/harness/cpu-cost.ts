@@ -36,9 +36,9 @@ export function slowness(): number {
   return slowest;
 }
 
-/** Whether work that took `cpuMs` takes at most `maxMs` on a normal machine. Measures this machine only if that decides. */
+/** Whether work that took `cpuMs` takes at most `maxMs` on a normal machine. Measures this machine again only if that decides. */
 export function isWithin(maxMs: number, cpuMs: number): boolean {
-  return cpuMs <= maxMs || cpuMs <= maxMs * slowness();
+  return cpuMs <= maxMs * slowest || cpuMs <= maxMs * slowness();
 }
 
 /** CPU milliseconds of this thread. */
