@@ -1,13 +1,12 @@
 /** A field for a group or an identity, which is found by a part of its name. A uid can be pasted instead. */
 import { useQuery } from "@connectrpc/connect-query";
-import { SearchHit_Kind as Kind, SearchService } from "@holt/api/gen/holt/v1/search_pb.ts";
+import { SearchHit_Kind as Kind } from "@holt/api/gen/holt/v1/search_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { IdentitiesService } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import { type ComboboxItem, type MantineSize, Select } from "@mantine/core";
-import { useDebouncedValue } from "@mantine/hooks";
-import { keepPreviousData } from "@tanstack/react-query";
 import { useState } from "react";
+import { useNameSearch } from "../frame/name-search.ts";
 import { useOrganization } from "../frame/organization.ts";
 
 export interface ObjectFieldProps {
@@ -26,10 +25,6 @@ export interface ObjectFieldProps {
 }
 
 const UID = /^[0-9a-f]{40}(?:\/[0-9a-f]{16})*$/;
-/** Waits until the person stops typing. */
-const TYPING_MS = 150;
-const MIN_TEXT = 2;
-const MAX_TEXT = 100;
 const MAX_HITS = 20;
 
 export function ObjectField({ kind, label, description, placeholder, required, isFirst, size, value, error, onChange }: ObjectFieldProps) {
@@ -88,14 +83,7 @@ function useChosen(kind: ObjectFieldProps["kind"], uid: string): ComboboxItem | 
 /** Objects with the text in their names. Before anything is typed: the organization with its first groups, or the people who are bound in it. */
 function useFound(kind: ObjectFieldProps["kind"], typed: string): { readonly found: readonly ComboboxItem[]; readonly state: SearchState } {
   const organization = useOrganization();
-  const wanted = typed.trim().slice(0, MAX_TEXT);
-  const [text] = useDebouncedValue(wanted, TYPING_MS);
-  const isLongEnough = text.length >= MIN_TEXT;
-  const { data, error, isFetching } = useQuery(
-    SearchService.method.search,
-    { parent: organization, text, kinds: [kind === "group" ? Kind.GROUP : Kind.IDENTITY], pageSize: MAX_HITS },
-    { enabled: isLongEnough && organization !== "", placeholderData: keepPreviousData },
-  );
+  const search = useNameSearch(organization, typed, { kinds: [kind === "group" ? Kind.GROUP : Kind.IDENTITY], pageSize: MAX_HITS });
   const first = useQuery(
     GroupsService.method.listGroups,
     { uidp: { descendantsOf: organization }, pageSize: MAX_HITS, orderBy: "name" },
@@ -106,7 +94,7 @@ function useFound(kind: ObjectFieldProps["kind"], typed: string): { readonly fou
     { group: organization, pageSize: MAX_HITS },
     { enabled: kind === "identity" && organization !== "" },
   );
-  const hits = isLongEnough ? (data?.hits ?? []).map(({ uid, name }) => ({ value: uid, label: labelOf(name, uid) })) : [];
+  const hits = search.hits.map(({ uid, name }) => ({ value: uid, label: labelOf(name, uid) }));
   const others =
     kind === "group"
       ? (first.data?.groups ?? []).map(({ uid, name }) => ({ value: uid, label: labelOf(name, uid) }))
@@ -115,8 +103,7 @@ function useFound(kind: ObjectFieldProps["kind"], typed: string): { readonly fou
           label: identity?.name || identity?.email || identityUid,
         }));
   const matching = others.filter(({ label }) => label.toLowerCase().includes(typed.trim().toLowerCase()));
-  const isSearching = wanted !== text || isFetching;
-  const state = wanted.length < MIN_TEXT ? "short" : isSearching ? "searching" : error === null ? "done" : "failed";
+  const state = search.isShort ? "short" : search.isSearching ? "searching" : search.error === null ? "done" : "failed";
   return { found: [...hits, ...matching].slice(0, 2 * MAX_HITS), state };
 }
 

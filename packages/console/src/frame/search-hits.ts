@@ -1,9 +1,7 @@
 /** The hits of the search for names, and the screen that each kind of hit opens. */
-import { useQuery } from "@connectrpc/connect-query";
-import { SearchHit_Kind as Kind, type SearchHit, SearchService } from "@holt/api/gen/holt/v1/search_pb.ts";
-import { useDebouncedValue } from "@mantine/hooks";
-import { keepPreviousData } from "@tanstack/react-query";
+import { SearchHit_Kind as Kind, type SearchHit } from "@holt/api/gen/holt/v1/search_pb.ts";
 import type { Screen } from "../app/screens.ts";
+import { useNameSearch } from "./name-search.ts";
 
 export interface HitScreen {
   readonly kind: Kind;
@@ -22,11 +20,6 @@ const hitScreens: readonly HitScreen[] = [
   { kind: Kind.ADVISORY, title: "Advisories", path: "/advisory" },
 ];
 
-/** Waits until the person stops typing. */
-const TYPING_MS = 150;
-const MIN_TEXT = 2;
-const MAX_TEXT = 100;
-
 export interface SearchHits {
   /** Those kinds that have hits, in the order of the palette. */
   readonly found: readonly { readonly screen: HitScreen; readonly hits: readonly SearchHit[] }[];
@@ -36,21 +29,13 @@ export interface SearchHits {
 
 /** @param screens kinds without a screen are not sought */
 export function useSearchHits(organization: string, typed: string, screens: readonly Screen[]): SearchHits {
-  const wanted = typed.trim().slice(0, MAX_TEXT);
-  const [text] = useDebouncedValue(wanted, TYPING_MS);
   const shown = hitScreens.filter(({ path }) => screens.some((screen) => screen.path === `${path}/$`));
-  const isLongEnough = text.length >= MIN_TEXT;
-  const { data, isFetching, error } = useQuery(
-    SearchService.method.search,
-    { parent: organization, text, kinds: shown.map(({ kind }) => kind) },
-    { enabled: isLongEnough && organization !== "", placeholderData: keepPreviousData },
-  );
-  const hits = isLongEnough ? (data?.hits ?? []) : [];
+  const { hits, isSearching, error } = useNameSearch(organization, typed, { kinds: shown.map(({ kind }) => kind) });
   return {
     found: shown
       .map((screen) => ({ screen, hits: hits.filter(({ kind }) => kind === screen.kind) }))
       .filter((group) => group.hits.length > 0),
-    isSearching: (isLongEnough && isFetching) || (text !== wanted && wanted.length >= MIN_TEXT),
+    isSearching,
     error,
   };
 }

@@ -1,4 +1,4 @@
-/** What the search finds. Domains contribute columns of names with an index, and finders of names that are elsewhere. */
+/** The names that the search finds: columns with an index, which domains declare, and finders of other names. */
 import type { SearchHit, SearchHit_Kind } from "@holt/api/gen/holt/v1/search_pb.ts";
 import type { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import type { RawBuilder } from "kysely";
