@@ -56,6 +56,8 @@ await describeConsole("signing in to the console", ({ world, walk }) => {
       await other.getByRole("button", { name: /you and this browser/ }).click();
       await other.getByRole("menuitem", { name: "Sign out" }).click();
       await page.getByRole("dialog", { name: "Your session has ended" }).waitFor();
+      // The tab goes to the sign-in by itself, and must not do so during the next navigation.
+      await other.getByRole("heading", { name: "Sign in to Holt" }).waitFor();
       await signInAtProvider(other, world, "alice");
       await page.getByLabel("Name").waitFor({ state: "detached" });
       await page.getByRole("button", { name: "New group", disabled: true }).first().waitFor();
