@@ -78,9 +78,9 @@ function jobOf(reading: Reading, tempFolder: string): ReadingJob {
 function createAnswers(blobs: BlobStore, onPackages: (packages: readonly FoundPackage[]) => Promise<void>) {
   let chunks: Readable | undefined;
   let iterator: AsyncIterator<Uint8Array> | undefined;
-  const close = () => void chunks?.destroy();
+  let isClosed = false;
   async function open({ digest, size }: BlobDescriptor): Promise<ReadingAnswer> {
-    close();
+    chunks?.destroy();
     try {
       // The file may be longer than the blob.
       chunks = size === 0 ? Readable.from([]) : await blobs.read(digest, { start: 0, end: size - 1 });
@@ -88,6 +88,8 @@ function createAnswers(blobs: BlobStore, onPackages: (packages: readonly FoundPa
       if (error instanceof NoSuchBlob) return "missing";
       throw error;
     }
+    // The reading may have ended in the meantime.
+    if (isClosed) chunks.destroy();
     iterator = chunks[Symbol.asyncIterator]();
     return undefined;
   }
@@ -96,6 +98,10 @@ function createAnswers(blobs: BlobStore, onPackages: (packages: readonly FoundPa
     if (question.kind === "found") return void (await onPackages(question.packages));
     const next = await iterator?.next();
     return next?.done === false ? next.value : undefined;
+  };
+  const close = () => {
+    isClosed = true;
+    chunks?.destroy();
   };
   return { answer, close };
 }
