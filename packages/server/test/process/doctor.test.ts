@@ -24,6 +24,17 @@ import { until } from "../harness/wait.ts";
 /** Findings about the machine of the test. The test database has small settings, and its disk may be full. */
 const OF_THE_MACHINE = /^disk|data checksums|fsync|full_page_writes|synchronous_commit|max_connections/;
 
+/** @returns false if a file was removed during the copy */
+async function copyFolder(from: string, to: string): Promise<boolean> {
+  try {
+    await cp(from, to, { recursive: true });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
+    throw error;
+  }
+}
+
 function settingsOf({ baseUrl, port, dataDir, databaseUrl }: TestServer): Settings {
   return { HOLT_BASE_URL: baseUrl, HOLT_LISTEN: `127.0.0.1:${port}`, HOLT_DATA_DIR: dataDir, HOLT_DATABASE_URL: databaseUrl };
 }
@@ -126,7 +137,7 @@ describe("holtd doctor", () => {
     const [line = "", ...others] = await linesOfOther();
     assert.match(line, /^archive: .*other has no copy of the database/);
     assert.deepEqual(others, []);
-    await cp(archive.HOLT_WAL_ARCHIVE, join(folder.path, "copy"), { recursive: true });
+    await until(() => copyFolder(archive.HOLT_WAL_ARCHIVE, join(folder.path, "copy")));
     using database = new DatabaseSync(join(server.dataDir, "holt.db"), { timeout: 5000 });
     database.exec("create table added (id integer)");
     const [late = "", ...more] = await linesFor({ ...settings, HOLT_WAL_ARCHIVE: join(folder.path, "copy") });
