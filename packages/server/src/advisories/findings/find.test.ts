@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { EventKind, PublishedAdvisory, PublishedEvent } from "../export/published-advisory.ts";
 import { encodeAffected, NEVER_AFFECTED_NOTE, parseAffected, type RangeEvent } from "../model/affected.ts";
-import type { Candidate } from "./claims.ts";
-import { type Claims, collectClaims, findingsOf, severityOfScores, withScores } from "./find.ts";
+import type { Candidate } from "./assessment.ts";
+import { type Assessments, collectAssessments, findingsOf, severityOfScores, withScores } from "./find.ts";
 
 const ORG = "a".repeat(40);
 const PUBLIC = "b".repeat(40);
@@ -52,9 +52,9 @@ function candidate({
 }
 
 function find(version: string, candidates: readonly Given[], { type = "apk", distribution = "wolfi 20230201" } = {}) {
-  const claims: Claims = new Map();
-  for (const given of candidates) collectClaims({ type, version, distribution }, candidate(given), claims);
-  const findings = [...findingsOf(claims, ORG)].filter((finding) => finding !== undefined);
+  const assessments: Assessments = new Map();
+  for (const given of candidates) collectAssessments({ type, version, distribution }, candidate(given), assessments);
+  const findings = [...findingsOf(assessments, ORG)].filter((finding) => finding !== undefined);
   return findings.map(({ vulnerability, detail: { fixed, fixState, suppression } }) =>
     [vulnerability, fixState, ...fixed, ...(suppression === undefined ? [] : [suppression.status])].join(" "),
   );

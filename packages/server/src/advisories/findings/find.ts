@@ -3,7 +3,7 @@
 import { rootOf } from "../../lib/uid.ts";
 import { cvss2BaseScore, cvss3BaseScore, type Severity, severityOf } from "../export/cvss-score.ts";
 import type { PublishedAdvisory } from "../export/published-advisory.ts";
-import { type Candidate, type Claim, claimOf } from "./claims.ts";
+import { type Assessment, assess, type Candidate } from "./assessment.ts";
 import {
   type ComparedPackage,
   type CvssScore,
@@ -21,36 +21,37 @@ export interface Unscored {
   readonly detail: Omit<FindingDetail, "cvss">;
 }
 
-interface Said {
+/** An assessment, and the advisory that makes it. */
+interface NamedAssessment {
   readonly advisory: NamedAdvisory;
-  readonly claim: Claim;
+  readonly assessment: Assessment;
 }
 
-/** Without events and ranges, so that claims take little memory. */
+/** Without events and ranges, so that assessments take little memory. */
 type NamedAdvisory = Pick<PublishedAdvisory, "uid" | "advisoryId" | "aliases">;
 
-/** Claims of advisories about a package, by vulnerability. */
-export type Claims = Map<string, Said[]>;
+/** How advisories assess a package, by vulnerability. */
+export type Assessments = Map<string, NamedAssessment[]>;
 
-/** Adds what this advisory says. A package can have thousands of advisories, so callers pass them one by one. */
-export function collectClaims(given: ComparedPackage, candidate: Candidate, said: Claims): void {
-  const claim = claimOf(candidate, given);
-  if (claim === undefined) return;
+/** Adds how this advisory assesses the package. A package can have thousands of advisories, so callers pass them one by one. */
+export function collectAssessments(given: ComparedPackage, candidate: Candidate, assessments: Assessments): void {
+  const assessment = assess(candidate, given);
+  if (assessment === undefined) return;
   const { uid, advisoryId, aliases } = candidate.advisory;
   const advisory = { uid, advisoryId, aliases };
-  for (const id of vulnerabilitiesOf(advisory)) addClaims(said, id, [{ advisory, claim }]);
+  for (const id of vulnerabilitiesOf(advisory)) addAssessments(assessments, id, [{ advisory, assessment }]);
 }
 
-/** All of these claims about one package, those of the first before those of the next. */
-export function joinClaims(all: readonly Claims[]): Claims {
-  const joined: Claims = new Map();
-  for (const claims of all) for (const [id, more] of claims) addClaims(joined, id, more);
+/** Joins assessments of one package, those of the first map before those of the next. */
+export function joinAssessments(all: readonly Assessments[]): Assessments {
+  const joined: Assessments = new Map();
+  for (const assessments of all) for (const [id, more] of assessments) addAssessments(joined, id, more);
   return joined;
 }
 
-function addClaims(said: Claims, id: string, more: readonly Said[]): void {
-  const known = said.get(id);
-  if (known === undefined) said.set(id, [...more]);
+function addAssessments(assessments: Assessments, id: string, more: readonly NamedAssessment[]): void {
+  const known = assessments.get(id);
+  if (known === undefined) assessments.set(id, [...more]);
   else for (const one of more) known.push(one);
 }
 
@@ -58,9 +59,9 @@ function addClaims(said: Claims, id: string, more: readonly Said[]): void {
  * Sorted by vulnerability. Undefined is a part of the work without a finding, so that callers can let others run.
  * @param orgUid the organization of the images; its own statements decide before those of public organizations
  */
-export function* findingsOf(said: Claims, orgUid: string): Generator<Unscored | undefined> {
-  yield* joinAliases(said);
-  for (const id of [...said.keys()].sort()) yield findingOf(id, said.get(id) ?? [], orgUid);
+export function* findingsOf(assessments: Assessments, orgUid: string): Generator<Unscored | undefined> {
+  yield* joinAliases(assessments);
+  for (const id of [...assessments.keys()].sort()) yield findingOf(id, assessments.get(id) ?? [], orgUid);
 }
 
 /** The CVEs of an advisory, or else its GHSA or its own id: one advisory can be about several CVEs. */
@@ -71,25 +72,25 @@ function vulnerabilitiesOf(advisory: NamedAdvisory): readonly string[] {
 }
 
 /** Moves what is known under another id to the CVE with that alias. */
-function* joinAliases(said: Claims): Generator<undefined> {
-  for (const [id, list] of [...said]) {
+function* joinAliases(assessments: Assessments): Generator<undefined> {
+  for (const [id, list] of [...assessments]) {
     yield;
     if (!id.startsWith("CVE-")) continue;
     for (const alias of list.flatMap(({ advisory }) => [advisory.advisoryId, ...advisory.aliases])) {
-      const other = alias.startsWith("CVE-") ? undefined : said.get(alias);
+      const other = alias.startsWith("CVE-") ? undefined : assessments.get(alias);
       if (other === undefined) continue;
       for (const one of other) list.push(one);
-      said.delete(alias);
+      assessments.delete(alias);
     }
   }
 }
 
-function findingOf(vulnerability: string, said: readonly Said[], orgUid: string): Unscored | undefined {
-  const affected = said.filter(({ claim }) => claim.kind === "affected" || claim.wouldMatch);
+function findingOf(vulnerability: string, assessments: readonly NamedAssessment[], orgUid: string): Unscored | undefined {
+  const affected = assessments.filter(({ assessment }) => assessment.kind === "affected" || assessment.wouldMatch);
   if (affected.length === 0) return undefined;
-  const suppression = suppressionOf(said, orgUid);
-  const ids = [...new Set(said.flatMap(({ advisory }) => [advisory.advisoryId, ...advisory.aliases]))].sort();
-  const claims = affected.flatMap(({ claim }) => (claim.kind === "affected" ? [claim] : []));
+  const suppression = suppressionOf(assessments, orgUid);
+  const ids = [...new Set(assessments.flatMap(({ advisory }) => [advisory.advisoryId, ...advisory.aliases]))].sort();
+  const matches = affected.flatMap(({ assessment }) => (assessment.kind === "affected" ? [assessment] : []));
   return {
     vulnerability,
     detail: {
@@ -98,8 +99,8 @@ function findingOf(vulnerability: string, said: readonly Said[], orgUid: string)
         ({ uid, id }) => uid + id,
       ),
       aliases: beginningOf(ids.filter((id) => id !== vulnerability)),
-      fixState: strongest(claims.map(({ fixState }) => fixState)),
-      fixed: beginningOf([...new Set(claims.flatMap(({ fixed }) => fixed))].sort()),
+      fixState: strongest(matches.map(({ fixState }) => fixState)),
+      fixed: beginningOf([...new Set(matches.flatMap(({ fixed }) => fixed))].sort()),
       ...(suppression !== undefined && { suppression }),
     },
   };
@@ -138,20 +139,21 @@ function strongest(states: readonly FixState[]): FixState {
 }
 
 /** A statement of the organization holds; one of a public organization holds unless an own advisory says otherwise. */
-function suppressionOf(said: readonly Said[], orgUid: string): Suppression | undefined {
-  const own = said.filter(({ advisory }) => rootOf(advisory.uid) === orgUid);
-  const statement = own.find(isStatement) ?? (own.some(({ claim }) => claim.kind === "affected") ? undefined : said.find(isNotAffected));
-  if (statement === undefined || statement.claim.kind === "affected") return undefined;
-  const { advisory, claim } = statement;
-  return { status: claim.kind, justification: claim.justification, note: claim.note, advisory: advisory.uid };
+function suppressionOf(assessments: readonly NamedAssessment[], orgUid: string): Suppression | undefined {
+  const own = assessments.filter(({ advisory }) => rootOf(advisory.uid) === orgUid);
+  const statement =
+    own.find(isStatement) ?? (own.some(({ assessment }) => assessment.kind === "affected") ? undefined : assessments.find(isNotAffected));
+  if (statement === undefined || statement.assessment.kind === "affected") return undefined;
+  const { advisory, assessment } = statement;
+  return { status: assessment.kind, justification: assessment.justification, note: assessment.note, advisory: advisory.uid };
 }
 
-function isNotAffected({ claim }: Said): boolean {
-  return claim.kind === "not_affected";
+function isNotAffected({ assessment }: NamedAssessment): boolean {
+  return assessment.kind === "not_affected";
 }
 
-function isStatement({ claim }: Said): boolean {
-  return claim.kind !== "affected";
+function isStatement({ assessment }: NamedAssessment): boolean {
+  return assessment.kind !== "affected";
 }
 
 function uniqueScores(scores: readonly CvssScore[]): readonly CvssScore[] {

@@ -7,7 +7,7 @@ import { distributionNames, packageType } from "../export/ecosystems.ts";
 import { publishedAdvisory } from "../export/published-advisory.ts";
 import { parseAffected } from "../model/affected.ts";
 import { packageKey, termsOfKey } from "../model/package-key.ts";
-import type { Candidate } from "./claims.ts";
+import type { Candidate } from "./assessment.ts";
 import type { CvssScore } from "./finding.ts";
 
 /** Organizations whose advisories apply. */

@@ -5,9 +5,9 @@ import { type Break, createBreaks } from "../../jobs/breaks.ts";
 import { packageType } from "../export/ecosystems.ts";
 import { parseStatementKey } from "../model/statement-key.ts";
 import type { MatchedPackageTable } from "../tables.ts";
+import { prepareAssessment } from "./assessment.ts";
 import { chunkByCandidates, keysOf } from "./candidate-chunks.ts";
-import { prepareClaim } from "./claims.ts";
-import { type Claims, collectClaims, findingsOf, joinClaims, type Unscored, withScores } from "./find.ts";
+import { type Assessments, collectAssessments, findingsOf, joinAssessments, type Unscored, withScores } from "./find.ts";
 import type { ComparedPackage, Finding } from "./finding.ts";
 import { findChanges, idsOf, isCriticalChange, readOpen, storeChanges } from "./finding-changes.ts";
 import { countCandidates, loadCandidates, loadScores, type Roots } from "./load-candidates.ts";
@@ -83,11 +83,12 @@ async function findAll(
 ): Promise<ReadonlyMap<number, readonly Finding[]>> {
   const { reader } = context.store;
   const pause = createBreaks();
-  const said = await collectAll(packages, await applicableRoots(context, reader, orgUid), { reader, pause });
+  const byKey = await collectAll(packages, await applicableRoots(context, reader, orgUid), { reader, pause });
   const unscored = new Map<number, readonly Unscored[]>();
   for (const one of packages) {
     const found: Unscored[] = [];
-    for (const finding of findingsOf(joinClaims(keysOf(one).map((key) => said.get(key)?.get(one) ?? new Map())), orgUid)) {
+    const assessments = keysOf(one).map((key) => byKey.get(key)?.get(one) ?? new Map());
+    for (const finding of findingsOf(joinAssessments(assessments), orgUid)) {
       if (finding !== undefined) found.push(finding);
       await pause();
     }
@@ -98,24 +99,24 @@ async function findAll(
   return new Map([...unscored].map(([id, all]) => [id, all.map((one) => withScores(one, cvssOf))]));
 }
 
-/** The claims of advisories about each package, by the key under which they name it. */
+/** How advisories assess each package, by the key under which they name it. */
 async function collectAll(
   packages: readonly MatchedPackage[],
   roots: Roots,
   { reader, pause }: { readonly reader: ReadDb; readonly pause: Break },
-): Promise<ReadonlyMap<string, ReadonlyMap<MatchedPackage, Claims>>> {
-  const said = new Map<string, Map<MatchedPackage, Claims>>();
+): Promise<ReadonlyMap<string, ReadonlyMap<MatchedPackage, Assessments>>> {
+  const byKey = new Map<string, Map<MatchedPackage, Assessments>>();
   for (const one of packages)
-    for (const key of keysOf(one)) said.set(key, (said.get(key) ?? new Map<MatchedPackage, Claims>()).set(one, new Map()));
-  for await (const { key, candidate } of loadCandidates(reader, [...said.keys()], roots)) {
-    for (const [one, claims] of said.get(key) ?? []) {
+    for (const key of keysOf(one)) byKey.set(key, (byKey.get(key) ?? new Map<MatchedPackage, Assessments>()).set(one, new Map()));
+  for await (const { key, candidate } of loadCandidates(reader, [...byKey.keys()], roots)) {
+    for (const [one, assessments] of byKey.get(key) ?? []) {
       const given = comparedAs(key, one);
-      for (const _part of prepareClaim(candidate, given)) await pause();
-      collectClaims(given, candidate, claims);
+      for (const _part of prepareAssessment(candidate, given)) await pause();
+      collectAssessments(given, candidate, assessments);
       await pause();
     }
   }
-  return said;
+  return byKey;
 }
 
 function comparedAs(key: string, one: MatchedPackage): ComparedPackage {

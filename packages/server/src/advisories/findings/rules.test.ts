@@ -4,12 +4,12 @@ import { createHash } from "node:crypto";
 import { test } from "node:test";
 import { compareVersions } from "../../lib/version-order/compare.ts";
 import type { PublishedAdvisory } from "../export/published-advisory.ts";
-import { claimOf } from "./claims.ts";
+import { assess } from "./assessment.ts";
 import { appliesTo } from "./distributions.ts";
 import { RULES_VERSION } from "./rules.ts";
 
 /** The version of the rules, and a digest of their results for the examples below. */
-const DIGEST = "2 ba7441ca312bc01c";
+const DIGEST = "2 030ca72f4f800694";
 
 const types = ["apk", "deb", "rpm", "npm", "golang", "cargo", "pypi", "maven", "gem", "generic"];
 
@@ -56,13 +56,13 @@ function orderOf(type: string): string {
   return results.map((result) => (result === undefined ? "?" : "<=>"[Math.sign(result) + 1])).join("");
 }
 
-function claimsOf(type: string): unknown[] {
+function assessmentsOf(type: string): unknown[] {
   return versions.flatMap((fixed) =>
     versions.map((version) => {
       const events = [{ time: "2024-01-01T00:00:00.000Z", kind: "fixed", note: "", versions: [fixed], reason: "" }];
       const advisory = { uid: "1", advisoryId: "CVE-1", aliases: [], events, latest: events[0] } as unknown as PublishedAdvisory;
-      const claim = claimOf({ advisory, affected: undefined, distribution: undefined }, { type, version, distribution: "" });
-      return claim?.kind ?? "";
+      const assessment = assess({ advisory, affected: undefined, distribution: undefined }, { type, version, distribution: "" });
+      return assessment?.kind ?? "";
     }),
   );
 }
@@ -70,7 +70,7 @@ function claimsOf(type: string): unknown[] {
 test("a change of what the comparison finds comes with a new version of its rules", () => {
   const results = {
     orders: types.map(orderOf),
-    claims: types.map(claimsOf),
+    assessments: types.map(assessmentsOf),
     releases: ecosystems.map((ecosystem) => distributions.map((distribution) => appliesTo(ecosystem, distribution))),
   };
   const digest = createHash("sha256").update(JSON.stringify(results)).digest("hex").slice(0, 16);

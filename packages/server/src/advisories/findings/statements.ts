@@ -7,7 +7,7 @@ import { createBreaks, mapWithBreaks } from "../../jobs/breaks.ts";
 import { packageType } from "../export/ecosystems.ts";
 import type { PublishedAdvisory } from "../export/published-advisory.ts";
 import { packageKey } from "../model/package-key.ts";
-import { claimOf } from "./claims.ts";
+import { assess } from "./assessment.ts";
 import type { ComparedPackage, Suppression } from "./finding.ts";
 import type { ImageFinding } from "./image-findings.ts";
 import {
@@ -71,9 +71,9 @@ function suppressionBy(advisory: PublishedAdvisory, targets: readonly ComparedPa
   let suppression: Suppression | undefined;
   for (const { type, version, distribution } of targets) {
     const candidate = { advisory, affected: undefined, distribution: undefined };
-    const claim = claimOf(candidate, { type: packageType(type), version, distribution });
-    if (claim === undefined || claim.kind === "affected") return undefined;
-    suppression ??= { status: claim.kind, justification: claim.justification, note: claim.note, advisory: advisory.uid };
+    const assessment = assess(candidate, { type: packageType(type), version, distribution });
+    if (assessment === undefined || assessment.kind === "affected") return undefined;
+    suppression ??= { status: assessment.kind, justification: assessment.justification, note: assessment.note, advisory: advisory.uid };
   }
   return suppression;
 }

@@ -15,7 +15,8 @@ export interface Candidate {
   readonly distribution: string | undefined;
 }
 
-export type Claim =
+/** How an advisory assesses a version of a package: the status of a VEX statement, with its details. */
+export type Assessment =
   | { readonly kind: "affected"; readonly fixed: readonly string[]; readonly fixState: FixState }
   | {
       readonly kind: "fixed" | "not_affected";
@@ -26,20 +27,25 @@ export type Claim =
       readonly wouldMatch: boolean;
     };
 
-/** Undefined if the advisory says nothing about the version. */
-export function claimOf(candidate: Candidate, given: ComparedPackage): Claim | undefined {
+/** @returns undefined if the advisory says nothing about the version */
+export function assess(candidate: Candidate, given: ComparedPackage): Assessment | undefined {
   const { advisory, affected, distribution } = candidate;
   const [id = ""] = given.distribution.split(" ");
   if (distribution !== undefined && affected === undefined && id !== "" && !isDistribution(distribution, id)) return undefined;
-  const claim = affected === undefined ? claimOfEvents(advisory, given) : claimOfRanges(advisory, affected, given);
+  const assessment = affected === undefined ? assessByEvents(advisory, given) : assessByRanges(advisory, affected, given);
   const { latest } = advisory;
   const isStatement = latest.kind === "falsePositiveDetermination" && (affected === undefined || latest.note !== NEVER_AFFECTED_NOTE);
-  if (!isStatement) return claim;
-  return { kind: "not_affected", justification: justificationOf(latest) ?? "", note: latest.note, wouldMatch: claim?.kind === "affected" };
+  if (!isStatement) return assessment;
+  return {
+    kind: "not_affected",
+    justification: justificationOf(latest) ?? "",
+    note: latest.note,
+    wouldMatch: assessment?.kind === "affected",
+  };
 }
 
-/** Prepares `claimOf` in parts, so that callers can let others run. */
-export function* prepareClaim({ affected }: Candidate, given: ComparedPackage): Generator<undefined> {
+/** Prepares `assess` in parts, so that callers can let others run. */
+export function* prepareAssessment({ affected }: Candidate, given: ComparedPackage): Generator<undefined> {
   for (const entry of entriesFor(affected?.entries ?? [], given)) yield* prepareFixes(given.type, entry);
 }
 
@@ -47,11 +53,11 @@ function entriesFor(entries: readonly Affected[], { type, distribution }: Compar
   return isOfDistributions(type) ? entries.filter(({ ecosystem }) => appliesTo(ecosystem, distribution)) : entries;
 }
 
-function claimOfRanges(
+function assessByRanges(
   advisory: PublishedAdvisory,
   { entries, modifiedTime }: NonNullable<Candidate["affected"]>,
   given: ComparedPackage,
-): Claim | undefined {
+): Assessment | undefined {
   const { type, version } = given;
   const hits = entriesFor(entries, given);
   const fixes = hits.map((entry) => fixesFor(type, version, entry)).filter((found) => found !== undefined);
@@ -63,7 +69,7 @@ function claimOfRanges(
   return { kind: "affected", fixed: fixes.flat(), fixState: fixStateOf(advisory.latest, fixes.flat()) };
 }
 
-function claimOfEvents({ events, latest }: PublishedAdvisory, { type, version }: ComparedPackage): Claim | undefined {
+function assessByEvents({ events, latest }: PublishedAdvisory, { type, version }: ComparedPackage): Assessment | undefined {
   const statement = fixIn(events, type, version);
   if (statement !== undefined) return fixedBy(statement);
   const all = events.filter(({ kind }) => kind === "fixed").flatMap(({ versions }) => versions);
@@ -82,7 +88,7 @@ function fixIn(events: readonly PublishedEvent[], type: string, version: string)
   });
 }
 
-function fixedBy({ note }: PublishedEvent): Claim & { readonly kind: "fixed" | "not_affected" } {
+function fixedBy({ note }: PublishedEvent): Assessment & { readonly kind: "fixed" | "not_affected" } {
   return { kind: "fixed", justification: "", note, wouldMatch: false };
 }
 
