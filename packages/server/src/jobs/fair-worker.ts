@@ -5,9 +5,9 @@ import type { ReadDb, Store, WriteDb } from "../db/store.ts";
 import { claimFairly, createSlots, type SlotPolicy, type Slots } from "./fair-share.ts";
 import { Worker, type WorkerOptions } from "./worker.ts";
 
-type SharedOptions<Claim> = Pick<WorkerOptions<Claim>, "name" | "log" | "lease" | "renewMs" | "keyOf" | "run">;
+type SharedOptions<Item> = Pick<WorkerOptions<Item>, "name" | "log" | "lease" | "renewMs" | "keyOf" | "run">;
 
-export interface FairWorkerOptions<Table extends keyof Schema, Row, Claim> extends SharedOptions<Claim> {
+export interface FairWorkerOptions<Table extends keyof Schema, Row, Item> extends SharedOptions<Item> {
   readonly store: Store;
   readonly policy: SlotPolicy;
   /** How often to look for rows that are due. */
@@ -17,34 +17,34 @@ export interface FairWorkerOptions<Table extends keyof Schema, Row, Claim> exten
   /** The key of a row that is due. */
   uidOf(row: Row): string;
   /** Prepares the run of a claimed row, in the transaction that claims it. */
-  begin(db: WriteDb, row: Row): Promise<Claim>;
+  begin(db: WriteDb, row: Row): Promise<Item>;
 }
 
-export function startFairWorker<Table extends keyof Schema, Row, Claim>(options: FairWorkerOptions<Table, Row, Claim>): Worker<Claim> {
+export function startFairWorker<Table extends keyof Schema, Row, Item>(options: FairWorkerOptions<Table, Row, Item>): Worker<Item> {
   const { policy, pollMs, keyOf, run } = options;
   const slots = createSlots(policy);
-  return new Worker<Claim>({
+  return new Worker<Item>({
     ...options,
     maxRuns: policy.slots,
     async claim() {
       const claimed = await claimDue(options, slots);
-      for (const claim of claimed) slots.take(keyOf(claim));
+      for (const item of claimed) slots.take(keyOf(item));
       return { claimed, nextMs: claimed.length > 0 ? 0 : pollMs };
     },
-    async run(claim, signal) {
+    async run(item, signal) {
       try {
-        await run(claim, signal);
+        await run(item, signal);
       } finally {
-        slots.giveBack(keyOf(claim));
+        slots.giveBack(keyOf(item));
       }
     },
   });
 }
 
-async function claimDue<Table extends keyof Schema, Row, Claim>(
-  { store, lease, policy, due, uidOf, begin }: FairWorkerOptions<Table, Row, Claim>,
+async function claimDue<Table extends keyof Schema, Row, Item>(
+  { store, lease, policy, due, uidOf, begin }: FairWorkerOptions<Table, Row, Item>,
   slots: Slots,
-): Promise<Claim[]> {
+): Promise<Item[]> {
   // Most of the time nothing is due, and that needs no transaction.
   if ((await due(store.reader, slots.full()).limit(1).executeTakeFirst()) === undefined) return [];
   return store.transaction(async (db) => {
@@ -55,8 +55,8 @@ async function claimDue<Table extends keyof Schema, Row, Claim>(
       uidOf,
       claim: (claimed) => lease.claim(db, claimed.map(uidOf)),
     });
-    const claims: Claim[] = [];
-    for (const row of rows) claims.push(await begin(db, row));
-    return claims;
+    const items: Item[] = [];
+    for (const row of rows) items.push(await begin(db, row));
+    return items;
   });
 }

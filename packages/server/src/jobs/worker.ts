@@ -17,13 +17,13 @@ export class Stopping extends Error {
 }
 
 /** The result of a search for work. */
-export interface Claims<Claim> {
-  readonly claimed: readonly Claim[];
+export interface ClaimResult<Item> {
+  readonly claimed: readonly Item[];
   /** After how many milliseconds to search again, at the latest. */
   readonly nextMs: number;
 }
 
-export interface WorkerOptions<Claim> {
+export interface WorkerOptions<Item> {
   /** What the worker does, for the log: "importing advisories". */
   readonly name: string;
   readonly log: Log;
@@ -32,21 +32,21 @@ export interface WorkerOptions<Claim> {
   /** Rows at a time; without it, `claim` sees to that. */
   readonly maxRuns?: number;
   /** The key of the claimed row. */
-  keyOf(claim: Claim): string;
-  claim(): Promise<Claims<Claim>>;
+  keyOf(item: Item): string;
+  claim(): Promise<ClaimResult<Item>>;
   /**
    * Works on the row and releases it, unless the signal says that the lease is lost. If it rejects, the error is
    * logged, and the row is claimed again when its lease has ended.
    */
-  run(claim: Claim, signal: AbortSignal): Promise<void>;
+  run(item: Item, signal: AbortSignal): Promise<void>;
   /** Renews the leases in place of `lease.renew`. @returns the keys of the rows that this server still has */
-  renew?(claims: readonly Claim[]): Promise<ReadonlySet<string>>;
+  renew?(items: readonly Item[]): Promise<ReadonlySet<string>>;
   /** A monotonic clock; it decides when a lease that could not be renewed has ended. */
   readonly now?: () => number;
 }
 
-interface Run<Claim> {
-  readonly claim: Claim;
+interface Run<Item> {
+  readonly item: Item;
   readonly stop: AbortController;
   readonly ended: Promise<void>;
   /** When the lease ends, by the monotonic clock. Counted from before it was claimed or renewed. */
@@ -56,17 +56,17 @@ interface Run<Claim> {
 /** The least time between two searches. */
 const SPACING_MS = 10;
 
-export class Worker<Claim> implements AsyncDisposable {
-  readonly #options: WorkerOptions<Claim>;
+export class Worker<Item> implements AsyncDisposable {
+  readonly #options: WorkerOptions<Item>;
   /** By the keys of their rows. */
-  readonly #runs = new Map<string, Run<Claim>>();
+  readonly #runs = new Map<string, Run<Item>>();
   readonly #search: Loop;
   readonly #renewal: Loop;
   readonly #now: () => number;
   #isPrepared = false;
   #isClosed = false;
 
-  constructor(options: WorkerOptions<Claim>) {
+  constructor(options: WorkerOptions<Item>) {
     const { name, log, renewMs } = options;
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
@@ -104,24 +104,24 @@ export class Worker<Claim> implements AsyncDisposable {
     if (this.#isClosed || this.#runs.size >= (this.#options.maxRuns ?? Number.POSITIVE_INFINITY)) return Number.POSITIVE_INFINITY;
     const begun = this.#now();
     const { claimed, nextMs } = await this.#options.claim();
-    for (const claim of claimed) this.#begin(claim, begun + this.#options.lease.durationMs);
+    for (const item of claimed) this.#begin(item, begun + this.#options.lease.durationMs);
     return nextMs;
   }
 
   /** A row may be claimed while a run still works on it: its lease ended, or somebody released it. Then that run ends first. */
-  #begin(claim: Claim, heldUntil: number): void {
+  #begin(item: Item, heldUntil: number): void {
     const { keyOf } = this.#options;
-    const key = keyOf(claim);
+    const key = keyOf(item);
     const before = this.#runs.get(key);
     before?.stop.abort(new LostLease(key));
     const stop = new AbortController();
     if (this.#isClosed) stop.abort(new Stopping());
-    const run: Run<Claim> = {
-      claim,
+    const run: Run<Item> = {
+      item,
       stop,
       heldUntil,
       ended: Promise.resolve(before?.ended).then(async () => {
-        await this.#run(claim, stop.signal);
+        await this.#run(item, stop.signal);
         if (this.#runs.get(key) === run) this.#runs.delete(key);
         this.wake();
       }),
@@ -131,19 +131,19 @@ export class Worker<Claim> implements AsyncDisposable {
   }
 
   /** Aborts the run when its lease has ended, for example because the database cannot be reached: another server may claim the row. */
-  #watch(key: string, run: Run<Claim>): void {
+  #watch(key: string, run: Run<Item>): void {
     if (this.#runs.get(key) !== run || run.stop.signal.aborted) return;
     const leftMs = run.heldUntil - this.#now();
     if (leftMs > 0) setTimeout(() => this.#watch(key, run), leftMs).unref();
     else run.stop.abort(new LostLease(key));
   }
 
-  async #run(claim: Claim, signal: AbortSignal): Promise<void> {
+  async #run(item: Item, signal: AbortSignal): Promise<void> {
     const { name, log, run, keyOf } = this.#options;
     try {
-      await run(claim, signal);
+      await run(item, signal);
     } catch (error) {
-      log.error({ err: error, key: keyOf(claim) }, `${name} failed; it is tried again`);
+      log.error({ err: error, key: keyOf(item) }, `${name} failed; it is tried again`);
     }
   }
 
@@ -152,7 +152,7 @@ export class Worker<Claim> implements AsyncDisposable {
     if (before.length === 0) return 0;
     const { lease, renew } = this.#options;
     const begun = this.#now();
-    const held = await (renew?.(before.map(([, { claim }]) => claim)) ?? lease.renew(before.map(([key]) => key)));
+    const held = await (renew?.(before.map(([, { item }]) => item)) ?? lease.renew(before.map(([key]) => key)));
     for (const [key, run] of before) {
       if (held.has(key)) run.heldUntil = begun + lease.durationMs;
       else run.stop.abort(new LostLease(key));

@@ -1,6 +1,6 @@
 /** Sends the mails that wait, with retries. Servers that share a database share the work by leases. */
 import type { Store } from "../db/store.ts";
-import { type Claims, LostLease, Worker } from "../jobs/worker.ts";
+import { type ClaimResult, LostLease, Worker } from "../jobs/worker.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import { createMailer, type Mailer, type MailSecrets, openMail, WITHOUT_MAIL } from "./mail.ts";
@@ -38,7 +38,7 @@ export function startMail(options: MailOptions): StartedMail {
 function startWorker({ store, clock, log, secrets }: MailOptions, sender: SmtpSender): Worker<DueMail> {
   const queue = createMailQueue(store, clock);
 
-  async function claim(): Promise<Claims<DueMail>> {
+  async function claim(): Promise<ClaimResult<DueMail>> {
     const mail = await queue.claim();
     return mail === undefined ? { claimed: [], nextMs: POLL_MS } : { claimed: [mail], nextMs: 0 };
   }

@@ -14,7 +14,7 @@ import { createLog } from "../../src/lib/log.ts";
 import { newUid } from "../../src/lib/uid.ts";
 import { readingTurns } from "../../src/registry/migrations/018-reading-turns.ts";
 import { startPackageReader } from "../../src/registry/packages/package-reader.ts";
-import { appendScan, type Claim, createScanQueue, type ScanQueue, type ScanResult } from "../../src/registry/packages/scan-queue.ts";
+import { appendScan, type ClaimedScan, createScanQueue, type ScanQueue, type ScanResult } from "../../src/registry/packages/scan-queue.ts";
 import { APK, apkDatabase, layerOf } from "../harness/registry/image-content.ts";
 import { createImageRepo, scanOf } from "../harness/registry/image-world.ts";
 import { until } from "../harness/wait.ts";
@@ -29,7 +29,7 @@ describeWithWorld(
   (world) => {
     const [a, b, c] = [newUid(""), newUid(""), newUid("")].sort() as [string, string, string];
     const digestOf = (name: string) => `sha256:${Buffer.from(name).toString("hex").padEnd(64, "0")}`;
-    const nameOf = ({ digest }: Claim) => Buffer.from(digest.slice(7).replace(/(?:00)+$/, ""), "hex").toString();
+    const nameOf = ({ digest }: ClaimedScan) => Buffer.from(digest.slice(7).replace(/(?:00)+$/, ""), "hex").toString();
     const newQueue = () => createScanQueue(world.store, world.clock);
     let queue: ScanQueue;
     beforeEach(async () => {
@@ -47,7 +47,7 @@ describeWithWorld(
         await world.store.transaction((db) => appendScan(db, digestOf(name), orgUid, world.clock.now()));
       }
     }
-    async function claim(from = queue): Promise<Claim> {
+    async function claim(from = queue): Promise<ClaimedScan> {
       world.clock.advance(10);
       return (await from.claim()) ?? assert.fail("nothing waits");
     }

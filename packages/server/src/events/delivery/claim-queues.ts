@@ -1,5 +1,5 @@
 /** Claims queues that have something to send, as many as this server has slots and a share for, and says when to look again. */
-import type { Claims } from "../../jobs/worker.ts";
+import type { ClaimResult } from "../../jobs/worker.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { ClaimedQueue, Queues } from "./queues.ts";
 import type { Share } from "./server-share.ts";
@@ -20,7 +20,7 @@ const HELP_MS = 100;
 /** The share where nothing is due, or where this server has no capacity. */
 const NOTHING: Share = { queues: Number.POSITIVE_INFINITY, hasSome: false, hasUnlimited: false, isExceeded: false };
 
-export async function claimQueues({ queues, slots, clock, pollMs }: ClaimParts): Promise<Claims<ClaimedQueue>> {
+export async function claimQueues({ queues, slots, clock, pollMs }: ClaimParts): Promise<ClaimResult<ClaimedQueue>> {
   const { isDue, isBehind, next } = await queues.look();
   const capacity = slots.capacity();
   const hasCapacity = capacity.healthy.free() > 0 || capacity.failing.free() > 0;

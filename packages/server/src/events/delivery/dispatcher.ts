@@ -1,5 +1,5 @@
 /** Runs queues that have something to send. claim-queues.ts claims them, and claimed-run.ts runs one. */
-import { type Claims, Worker } from "../../jobs/worker.ts";
+import { type ClaimResult, Worker } from "../../jobs/worker.ts";
 import type { Log } from "../../lib/log.ts";
 import { type ClaimParts, claimQueues } from "./claim-queues.ts";
 import { type RunParts, releaseFor, runClaimed } from "./claimed-run.ts";
@@ -60,7 +60,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
 }
 
 /** Claims queues, and releases those that have no slot. */
-async function claimAdmitted(parts: ClaimParts & RunParts, isRunning: (uid: string) => boolean): Promise<Claims<ClaimedQueue>> {
+async function claimAdmitted(parts: ClaimParts & RunParts, isRunning: (uid: string) => boolean): Promise<ClaimResult<ClaimedQueue>> {
   const { claimed, nextMs } = await claimQueues(parts);
   function admit({ uid, health }: ClaimedQueue): boolean {
     const isAdmitted = isRunning(uid) || parts.slots.hasSlot(uid, health.failures > 0);

@@ -16,7 +16,7 @@ import { type FoundPackage, Unreadable } from "./found-package.ts";
 import { recordOrigins } from "./package-origins.ts";
 import { readingOf } from "./reading-of.ts";
 import type { ReadResult } from "./reading-protocol.ts";
-import { type Claim, createScanQueue, MAX_ATTEMPTS, type ScanQueue, type ScanResult } from "./scan-queue.ts";
+import { type ClaimedScan, createScanQueue, MAX_ATTEMPTS, type ScanQueue, type ScanResult } from "./scan-queue.ts";
 import { insertPackages, removePackages } from "./stored-packages.ts";
 
 export interface PackageReaderOptions {
@@ -46,7 +46,7 @@ export function startPackageReader(options: PackageReaderOptions): PackageReader
   const content = createContentReader(blobs, options.maxTimeMs);
   const pollMs = store.dialect.notify === undefined ? Number.POSITIVE_INFINITY : POLL_MS;
   let isClosed = false;
-  const worker = new Worker<Claim>({
+  const worker = new Worker<ClaimedScan>({
     name: "reading packages of images",
     log,
     lease: queue.lease,
@@ -94,7 +94,7 @@ interface ScanContext extends PackageReaderOptions {
   readonly signal: AbortSignal;
 }
 
-async function scan(claim: Claim, context: ScanContext): Promise<void> {
+async function scan(claim: ClaimedScan, context: ScanContext): Promise<void> {
   const { store, queue, log, signal } = context;
   const { digest, attempts } = claim;
   try {
@@ -115,7 +115,7 @@ async function scan(claim: Claim, context: ScanContext): Promise<void> {
   }
 }
 
-async function readPackages(claim: Claim, { store, parsers, queue, content, signal }: ScanContext): Promise<ScanResult> {
+async function readPackages(claim: ClaimedScan, { store, parsers, queue, content, signal }: ScanContext): Promise<ScanResult> {
   const { digest, attempts } = claim;
   if (attempts > MAX_ATTEMPTS) return failure("reading it was cut short each time");
   const row = await store.reader

@@ -39,7 +39,7 @@ export async function appendScan(db: WriteDb, digest: string, orgUid: string, no
   await appendWait(db, digest, orgUid, now);
 }
 
-export interface Claim {
+export interface ClaimedScan {
   readonly digest: string;
   /** The organization whose turn it is. */
   readonly orgUid: string;
@@ -59,21 +59,21 @@ export interface ScanResult {
 export interface ScanQueue {
   readonly lease: Lease;
   /** Counts as an attempt, so that a manifest that kills each server that scans it is given up. */
-  claim(): Promise<Claim | undefined>;
+  claim(): Promise<ClaimedScan | undefined>;
   /** The earliest time at which there may be something to claim; null for never. */
   nextDue(): Promise<Date | null>;
   /** False where this server does not have the scan any more. */
-  renew(claim: Claim): Promise<boolean>;
+  renew(claim: ClaimedScan): Promise<boolean>;
   /** Locks the row of the claim in the caller's transaction. @throws LostLease */
-  assertHeld(db: WriteDb, claim: Claim): Promise<void>;
+  assertHeld(db: WriteDb, claim: ClaimedScan): Promise<void>;
   /** Stores the result. If all packages could be read, their origins are recorded next, for each organization that waits. */
-  finish(claim: Claim, result: ScanResult): Promise<void>;
+  finish(claim: ClaimedScan, result: ScanResult): Promise<void>;
   /** The origins are recorded for the organization whose turn it was. */
-  originsRecorded(claim: Claim): Promise<void>;
+  originsRecorded(claim: ClaimedScan): Promise<void>;
   /** The scan is repeated later, or fails if it was repeated too often. */
-  postpone(claim: Claim, reason: string): Promise<void>;
+  postpone(claim: ClaimedScan, reason: string): Promise<void>;
   /** The scan waits again, as if it had not been claimed. */
-  release(claim: Claim): Promise<void>;
+  release(claim: ClaimedScan): Promise<void>;
 }
 
 type Change = Partial<Omit<ImageScanTable, "digest">>;
@@ -81,9 +81,9 @@ type Change = Partial<Omit<ImageScanTable, "digest">>;
 export function createScanQueue(store: Store, clock: Clock): ScanQueue {
   const lease = createLease({ store, clock, table: "image_scan", key: "digest", durationMs: SCAN_LEASE_MS });
   const after = (ms: number) => new Date(clock.now().getTime() + ms).toISOString();
-  const endTurn = (db: WriteDb, { orgUid, begun }: Claim) => recordTurn(db, "image_turn", { orgUid, begun, now: clock.now() });
+  const endTurn = (db: WriteDb, { orgUid, begun }: ClaimedScan) => recordTurn(db, "image_turn", { orgUid, begun, now: clock.now() });
   /** Ends the claim. @param also what changes in the same transaction */
-  const end = (claim: Claim, values: Change, also?: (db: WriteDb) => Promise<void>) =>
+  const end = (claim: ClaimedScan, values: Change, also?: (db: WriteDb) => Promise<void>) =>
     lease.hold(claim.digest, async (db) => {
       await db
         .updateTable("image_scan")
@@ -135,7 +135,7 @@ export function createScanQueue(store: Store, clock: Clock): ScanQueue {
   };
 }
 
-async function claimNext(db: WriteDb, lease: Lease, now: Date): Promise<Claim | undefined> {
+async function claimNext(db: WriteDb, lease: Lease, now: Date): Promise<ClaimedScan | undefined> {
   await lockTurns(db, "image_turn");
   const next = await findNext(db, lease, now);
   if (next === undefined) return undefined;
