@@ -115,9 +115,10 @@ async function* walkPostings(search: Search, { condition, sample }: Sampled, ran
   let known: FoundPostings | undefined = sample;
   for (const limit of batchSizes()) {
     if (rest.low > rest.high) return;
-    const ofTerm: FoundPostings = known ?? (await postingsOfTerm(search, condition, rest, limit));
+    const wanted = { condition, range: rest, limit };
+    const ofTerm: FoundPostings = known ?? (await postingsOfTerm(search, wanted));
     known = undefined;
-    const { postings, horizon, cost } = await addIndexed(search, condition, rest, ofTerm, limit);
+    const { postings, horizon, cost } = await addIndexed(search, ofTerm, wanted);
     const candidates = await candidatesOf(search, postings, isDescending);
     // A step without candidates counts too: the terms of other chains, and blocks without an index, have none for long.
     yield { candidates, cost, end: horizon === undefined ? undefined : { block: horizon } };

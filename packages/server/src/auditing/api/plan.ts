@@ -23,7 +23,7 @@ export async function planConditions(
   limit: number,
 ): Promise<Plan> {
   const sampled = await Promise.all(
-    conditions.map(async (condition) => ({ condition, sample: await postingsOfTerm(chain, condition, range, limit) })),
+    conditions.map(async (condition) => ({ condition, sample: await postingsOfTerm(chain, { condition, range, limit }) })),
   );
   const [primary, ...others] = sampled.toSorted((a, b) => densityOf(a.sample, range) - densityOf(b.sample, range));
   return { primary, others: others.map(({ condition }) => condition) };

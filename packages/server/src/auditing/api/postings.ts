@@ -14,6 +14,14 @@ export interface Condition {
   readonly indexed?: IndexedTerm;
 }
 
+/** Which postings to read. */
+export interface WantedPostings {
+  readonly condition: Condition;
+  readonly range: BlockRange;
+  /** Blocks that are enough. */
+  readonly limit: number;
+}
+
 export interface BlockRange {
   readonly low: number;
   readonly high: number;
@@ -47,17 +55,13 @@ export interface FoundPostings {
 const NONE: FoundPostings = { postings: [], horizon: undefined, cost: 0 };
 
 /**
- * Both sources end at different blocks: only what both have looked at counts. The index comes last, because it may look at all segments
- * for a few entries.
- * @param ofTerm the postings of the term
- * @param limit blocks that are enough
+ * Adds the postings of the index to those of the term. Each source may stop at another block: only blocks that both have looked at
+ * count. The index comes last, because it may look at all segments for a few entries.
  */
 export async function addIndexed(
   search: Search,
-  { indexed }: Condition,
-  range: BlockRange,
   ofTerm: FoundPostings,
-  limit: number,
+  { condition: { indexed }, range, limit }: WantedPostings,
 ): Promise<FoundPostings> {
   if (indexed === undefined) return ofTerm;
   const found = await findIndexed(search, indexed, upTo(range, ofTerm.horizon), limit);
@@ -101,11 +105,10 @@ const postingsByTerm = prepareEach(
 /** The first postings of the condition's term, with the blocks that they are of. */
 export async function postingsOfTerm(
   { db, organization }: Pick<Search, "db" | "organization">,
-  { term }: Condition,
-  { low, high, isDescending }: BlockRange,
-  limit: number,
+  { condition: { term }, range, limit }: WantedPostings,
 ): Promise<FoundPostings> {
   if (term === undefined) return NONE;
+  const { low, high, isDescending } = range;
   const rows = await postingsByTerm(isDescending ? "desc" : "asc").rows(db, { organization, term, low, high, limit });
   const postings = rows.map(({ block, entries, head }) => ({ block: Number(block), entries, head: headFrom(Number(block), head) }));
   return { postings, horizon: rows.length === limit ? postings.at(-1)?.block : undefined, cost: rows.length };

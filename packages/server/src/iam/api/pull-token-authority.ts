@@ -100,7 +100,7 @@ export async function assertMayGive(
     creator: creatorFromPrincipal(principal, registered),
   };
   if (independent) await assertMayMakeIndependent(groupUid, call, collaborators);
-  else await assertLasting(required, groupUid, given.creator, call, collaborators);
+  else await assertLasting({ capabilities: required, creator: given.creator }, groupUid, call, collaborators);
   return given;
 }
 
@@ -126,15 +126,15 @@ async function assertMayMakeIndependent(groupUid: string, call: WriteCall, colla
   await assertHolds({ kind: "Group", uid: rootOf(groupUid) }, MAKE_INDEPENDENT, call.access, call.db);
 }
 
+/** @throws FAILED_PRECONDITION if the creator loses the capabilities when its session ends */
 async function assertLasting(
-  required: bigint,
+  { capabilities, creator }: PullTokenGrant,
   groupUid: string,
-  creator: Creator,
   { db }: WriteCall,
   { grants }: EscalationCollaborators,
 ): Promise<void> {
   const { exists, access } = await grants.loadSession({ ...NOT_NARROWED, ...creator }, db);
-  if (exists && access.holds(required, groupUid)) return;
+  if (exists && access.holds(capabilities, groupUid)) return;
   throw failedPrecondition(
     "RIGHTS_END_WITH_SESSION",
     "you hold these rights only by groups that your identity provider named at your sign-in, so the token would lose them; " +
