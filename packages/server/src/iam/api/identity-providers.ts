@@ -2,11 +2,12 @@
 import { create as createMessage } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import {
+  type CreateIdentityProviderRequest,
   type IdentityProvider,
   IdentityProviderSchema,
   IdentityProvidersService,
 } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
-import type { WriteCall } from "../../api/call/call.ts";
+import type { JsonText, WriteCall } from "../../api/call/call.ts";
 import { implement } from "../../api/call/implement.ts";
 import { applyMask } from "../../api/resource/field-mask.ts";
 import { find } from "../../api/resource/get.ts";
@@ -43,20 +44,7 @@ export function identityProvidersService(collaborators: IdentityProvidersCollabo
     createIdentityProvider: {
       kind: "write",
       prepare: ({ identityProvider }) => isPkceDenied(identityProvider as IdentityProvider, collaborators),
-      async handle({ parent, identityProvider: given }, call, isDenied: boolean) {
-        const provider = prepareCreate(identityProviders, given, call.now);
-        assertConfiguration(provider, secretIn(provider) !== "", baseUrl);
-        const oidc = oidcOf(provider);
-        settleCorrelationRule(oidc);
-        await assertGroupExists(parent, call.db);
-        if (!isInRoot(parent)) throw invalidArgument("parent", "an identity provider belongs to an organization; this group is a folder");
-        if (isDenied) throw pkceDenied();
-        await assertDefaultRole(provider, parent, call, collaborators);
-        const secret = takeSecret(oidc);
-        const created = await create(identityProviders, parent, provider, call);
-        if (secret !== "") await storeSecret(provider.uid, secret, call, collaborators);
-        return showProvider(created, call, baseUrl);
-      },
+      handle: (request, call, isDenied: boolean) => createProvider(request, isDenied, call, collaborators),
     },
 
     updateIdentityProvider: {
@@ -84,6 +72,27 @@ export function identityProvidersService(collaborators: IdentityProvidersCollabo
       },
     },
   });
+}
+
+async function createProvider(
+  { parent, identityProvider: given }: CreateIdentityProviderRequest,
+  isDenied: boolean,
+  call: WriteCall,
+  collaborators: IdentityProvidersCollaborators,
+): Promise<JsonText<typeof IdentityProviderSchema>> {
+  const { baseUrl } = collaborators;
+  const provider = prepareCreate(identityProviders, given, call.now);
+  assertConfiguration(provider, secretIn(provider) !== "", baseUrl);
+  const oidc = oidcOf(provider);
+  settleCorrelationRule(oidc);
+  await assertGroupExists(parent, call.db);
+  if (!isInRoot(parent)) throw invalidArgument("parent", "an identity provider belongs to an organization; this group is a folder");
+  if (isDenied) throw pkceDenied();
+  await assertDefaultRole(provider, parent, call, collaborators);
+  const secret = takeSecret(oidc);
+  const created = await create(identityProviders, parent, provider, call);
+  if (secret !== "") await storeSecret(provider.uid, secret, call, collaborators);
+  return showProvider(created, call, baseUrl);
 }
 
 /** Without its last provider, nobody could satisfy an organization that requires its own. */

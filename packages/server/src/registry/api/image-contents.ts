@@ -2,6 +2,7 @@
 import { create } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import {
+  type DeletionPreview,
   DeletionPreviewSchema,
   ImageComparisonSchema,
   ImageContentsSchema,
@@ -16,7 +17,7 @@ import type { Parsers } from "../../jobs/parsers.ts";
 import { invalidArguments, notFound } from "../../lib/errors.ts";
 import type { EventNames } from "../../outbox/outbox.ts";
 import { deleteManifestIn } from "../collection/delete-content.ts";
-import { previewRemoval, removalOf } from "../collection/deletion-preview.ts";
+import { previewRemoval, type Removal, type RemovedContent, removalOf } from "../collection/deletion-preview.ts";
 import { type PlatformLayers, readImageLayers } from "../content/image-layers.ts";
 import { OciError } from "../oci-error.ts";
 import { differencesOf, readAllPackages } from "../packages/compare-packages.ts";
@@ -57,18 +58,7 @@ export function imageContentsService({ parsers, names, blobReferences }: ImageCo
         if (digest !== "" && tag !== "")
           throw invalidArguments(["digest", "tag"].map((field) => ({ field, description: "give at most one of digest and tag" })));
         const removal = await removalOf(db, uid, { digest, tag });
-        const { manifests, blobCount, freedBytes, isPartial } = await previewRemoval(db, removal, blobReferences);
-        const referrers = manifests.filter(({ isReferrer }) => isReferrer);
-        return create(DeletionPreviewSchema, {
-          tags: removal.tags.slice(0, MAX_NAMED),
-          tagCount: BigInt(removal.tags.length),
-          manifestCount: BigInt(manifests.length),
-          referrers: referrers.slice(0, MAX_NAMED).map(({ digest, artifactType }) => ({ digest, artifactType })),
-          referrerCount: BigInt(referrers.length),
-          blobCount: BigInt(blobCount),
-          freedBytes: BigInt(freedBytes),
-          isPartial,
-        });
+        return previewFrom(removal, await previewRemoval(db, removal, blobReferences));
       }),
 
       deleteImage: write(async ({ uid, digest }, { db, now, principal, access }) => {
@@ -94,6 +84,20 @@ function platformOf({ os, architecture, variant, size, manifest_digest, config_d
     sizeBytes: BigInt(size),
     layers: layers.map((layer) => ({ digest: layer.digest, mediaType: layer.mediaType, sizeBytes: BigInt(layer.size) })),
   };
+}
+
+function previewFrom({ tags }: Removal, { manifests, blobCount, freedBytes, isPartial }: RemovedContent): DeletionPreview {
+  const referrers = manifests.filter(({ isReferrer }) => isReferrer);
+  return create(DeletionPreviewSchema, {
+    tags: tags.slice(0, MAX_NAMED),
+    tagCount: BigInt(tags.length),
+    manifestCount: BigInt(manifests.length),
+    referrers: referrers.slice(0, MAX_NAMED).map(({ digest, artifactType }) => ({ digest, artifactType })),
+    referrerCount: BigInt(referrers.length),
+    blobCount: BigInt(blobCount),
+    freedBytes: BigInt(freedBytes),
+    isPartial,
+  });
 }
 
 /** @throws HoltError NOT_FOUND */

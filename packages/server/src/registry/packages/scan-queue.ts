@@ -80,8 +80,21 @@ type Change = Partial<Omit<ImageScanTable, "digest">>;
 
 export function createScanQueue(store: Store, clock: Clock): ScanQueue {
   const lease = createLease({ store, clock, table: "image_scan", key: "digest", durationMs: SCAN_LEASE_MS });
+  return {
+    lease,
+    claim: () => store.transaction((db) => claimNext(db, lease, clock.now())),
+    nextDue: () => nextDue(store.reader, lease),
+    renew: async (claim) => (await lease.renew([claim.digest], (db) => recordScanTurn(db, claim, clock.now()))).size > 0,
+    async assertHeld(db, { digest }) {
+      if ((await lease.lockHeld(db, [digest])).size === 0) throw new LostLease(digest);
+    },
+    ...createEndings(lease, clock),
+  };
+}
+
+/** The ways in which a claim ends. */
+function createEndings(lease: Lease, clock: Clock): Pick<ScanQueue, "finish" | "originsRecorded" | "postpone" | "release"> {
   const after = (ms: number) => new Date(clock.now().getTime() + ms).toISOString();
-  const endTurn = (db: WriteDb, { orgUid, begun }: ClaimedScan) => recordTurn(db, "image_turn", { orgUid, begun, now: clock.now() });
   /** Ends the claim. @param also what changes in the same transaction */
   const end = (claim: ClaimedScan, values: Change, also?: (db: WriteDb) => Promise<void>) =>
     lease.hold(claim.digest, async (db) => {
@@ -91,16 +104,9 @@ export function createScanQueue(store: Store, clock: Clock): ScanQueue {
         .where("digest", "=", claim.digest)
         .execute();
       await also?.(db);
-      await endTurn(db, claim);
+      await recordScanTurn(db, claim, clock.now());
     });
   return {
-    lease,
-    claim: () => store.transaction((db) => claimNext(db, lease, clock.now())),
-    nextDue: () => nextDue(store.reader, lease),
-    renew: async (claim) => (await lease.renew([claim.digest], (db) => endTurn(db, claim))).size > 0,
-    async assertHeld(db, { digest }) {
-      if ((await lease.lockHeld(db, [digest])).size === 0) throw new LostLease(digest);
-    },
     async finish(claim, { state, distribution, error, packageCount }) {
       const result = { state, distribution, error: error.slice(0, MAX_ERROR_LENGTH), package_count: packageCount };
       await end(claim, { ...result, attempts: 0, read_time: after(0) }, async (db) => {
@@ -146,6 +152,10 @@ async function claimNext(db: WriteDb, lease: Lease, now: Date): Promise<ClaimedS
   const attempts = row.attempts + 1;
   await lease.claim(db, [digest]);
   await db.updateTable("image_scan").set({ attempts }).where("digest", "=", digest).execute();
-  await recordTurn(db, "image_turn", { orgUid, begun: now, now });
+  await recordScanTurn(db, { orgUid, begun: now }, now);
   return { digest, orgUid, begun: now, isRead: row.state === "done", attempts };
+}
+
+function recordScanTurn(db: WriteDb, { orgUid, begun }: Pick<ClaimedScan, "orgUid" | "begun">, now: Date): Promise<void> {
+  return recordTurn(db, "image_turn", { orgUid, begun, now });
 }
