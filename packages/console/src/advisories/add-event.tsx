@@ -10,7 +10,7 @@ import {
 import { Select, Textarea, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { FormDialog } from "../form/form-dialog.tsx";
-import { useForm } from "../form/use-form.ts";
+import { type Form, useForm } from "../form/use-form.ts";
 import { ActionButton } from "../object/action-button.tsx";
 import { enumChoices } from "../object/enum-text.ts";
 import { type EventKind, eventKinds } from "./event-text.ts";
@@ -38,9 +38,16 @@ function AddEventDialog({ uid, onClose }: { readonly uid: string; readonly onClo
     await add.mutateAsync({ parentId: uid, advisoryEvent: { type: typeFrom(values), ...(issue !== "" && { issue }) } });
     onClose();
   });
-  const { values, set } = form;
   return (
     <FormDialog title="New event" send="Add" form={form} fields={fields} onClose={onClose}>
+      <EventFields form={form} />
+    </FormDialog>
+  );
+}
+
+function EventFields({ form: { values, set } }: { readonly form: Form<typeof INITIAL> }) {
+  return (
+    <>
       <Select
         label="Finding"
         required
@@ -90,7 +97,7 @@ function AddEventDialog({ uid, onClose }: { readonly uid: string; readonly onClo
         value={values.issue}
         onChange={({ currentTarget }) => set("issue", currentTarget.value.trim())}
       />
-    </FormDialog>
+    </>
   );
 }
 

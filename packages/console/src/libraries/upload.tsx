@@ -44,17 +44,10 @@ const fields: ReadonlySet<string> = new Set();
 
 function UploadDialog({ ecosystem, parent, onClose }: UploadProps & { readonly onClose: () => void }) {
   const queryClient = useQueryClient();
-  const [progress, setProgress] = useState<ReadonlyMap<File, number>>(new Map());
-  const stop = useRef(new AbortController());
-  useEffect(() => () => stop.current.abort(), []);
+  const { progress, upload } = useUpload(ecosystem);
   const initial: UploadValues = { parent, files: NO_FILES, groupId: "", artifactId: "", version: "" };
   const form = useForm(initial, async (values) => {
-    for (const file of values.files) {
-      if (progress.get(file) === 1) continue;
-      const onProgress = (part: number) => setProgress((before) => new Map(before).set(file, Math.min(part, 0.99)));
-      await sendLibraryCall({ ...callOf(ecosystem, values, file), onProgress, signal: stop.current.signal });
-      setProgress((before) => new Map(before).set(file, 1));
-    }
+    await upload(values);
     await queryClient.invalidateQueries();
     onClose();
   });
@@ -106,6 +99,25 @@ function UploadDialog({ ecosystem, parent, onClose }: UploadProps & { readonly o
       <GroupField value={values.parent} onChange={(uid) => set("parent", uid)} />
     </FormDialog>
   );
+}
+
+/** Uploads files until the component is gone. A second upload skips the files that the server has published. */
+function useUpload(ecosystem: EcosystemView) {
+  /** Part that was sent; 1 once the server has published the file. */
+  const [progress, setProgress] = useState<ReadonlyMap<File, number>>(new Map());
+  const stop = useRef(new AbortController());
+  useEffect(() => () => stop.current.abort(), []);
+
+  async function upload(values: UploadValues): Promise<void> {
+    for (const file of values.files) {
+      if (progress.get(file) === 1) continue;
+      const onProgress = (part: number) => setProgress((before) => new Map(before).set(file, Math.min(part, 0.99)));
+      await sendLibraryCall({ ...callOf(ecosystem, values, file), onProgress, signal: stop.current.signal });
+      setProgress((before) => new Map(before).set(file, 1));
+    }
+  }
+
+  return { progress, upload };
 }
 
 interface FileRowProps {
