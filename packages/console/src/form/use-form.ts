@@ -31,14 +31,14 @@ export function useForm<Values extends Readonly<Record<string, unknown>>>(
   send: (values: Values, changed: readonly (keyof Values & string)[]) => Promise<unknown>,
   readStored?: () => Promise<Values>,
 ): Form<Values> {
-  // The first values: a caller may make others, which are not the same, each time it draws itself.
+  // Keeps the values of the first render: a caller may pass a new object each time it renders.
   const [saved, setSavedValues] = useState(initial);
   const [values, setValues] = useState(initial);
   const [isSending, setSending] = useState(false);
   const [isSaved, setSaved] = useState(false);
   const [error, setError] = useState<unknown>();
   const [overtaken, setOvertaken] = useState<readonly Overtaken[]>([]);
-  // Not a state: the screen may be left before the form is drawn again.
+  // A ref, not a state: the screen may be left before the form renders again.
   const mayLeave = useRef(false);
   const isDirty = !isSaved && changedNames(saved, values).length > 0;
   const blocker = useBlocker({

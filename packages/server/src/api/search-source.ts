@@ -41,6 +41,7 @@ export interface SearchQuestion {
 
 export interface SearchFound {
   readonly hits: readonly SearchHit[];
+  /** Whether there may be more hits. Of names that the caller may not see, only the number counts, not the text. */
   readonly hasMore: boolean;
 }
 

@@ -29,7 +29,7 @@ export interface WorkerOptions<Item> {
   readonly log: Log;
   readonly lease: Lease;
   readonly renewMs: number;
-  /** Rows at a time; without it, `claim` sees to that. */
+  /** Maximum number of rows that run at the same time. Without it, `claim` limits them. */
   readonly maxRuns?: number;
   /** The key of the claimed row. */
   keyOf(item: Item): string;
@@ -160,7 +160,7 @@ export class Worker<Item> implements AsyncDisposable {
     return 0;
   }
 
-  /** Runs are told to stop, and are waited for. */
+  /** Aborts the runs and waits for them. */
   async [Symbol.asyncDispose](): Promise<void> {
     const { lease, log, name } = this.#options;
     this.#isClosed = true;

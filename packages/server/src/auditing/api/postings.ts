@@ -140,8 +140,8 @@ export async function postingsIn(search: Search, { term, indexed }: Condition, b
 }
 
 /**
- * The indexes of the postings of one block, in ascending order. The index is not sealed: what it says too much is compared with the
- * entries, and an index outside of the block is ignored.
+ * The indexes of the postings of one block, in ascending order. Postings are not sealed, so they may be wrong: the caller compares the
+ * entries with the condition, and an index outside of the block is ignored.
  * @param count entries of the block
  */
 export function unionOf(postings: readonly Posting[], count: number): number[] {

@@ -40,7 +40,7 @@ export interface Signed {
 
 export interface Webhook {
   sign(event: EventRow, target: Target): Promise<Signed>;
-  /** Undefined where it was given up because of the signal: nobody knows what became of it. Rejects never. */
+  /** Undefined if the signal aborted it: its outcome is unknown. Never rejects. */
   send(signed: Signed, signal: AbortSignal): Promise<Result | undefined>;
 }
 
