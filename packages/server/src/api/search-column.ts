@@ -4,7 +4,7 @@
  * name several times as large, although names are short.
  */
 import { create } from "@bufbuild/protobuf";
-import { SearchHitSchema } from "@holt/api/gen/holt/v1/search_pb.ts";
+import { type SearchHit, SearchHitSchema } from "@holt/api/gen/holt/v1/search_pb.ts";
 import { type RawBuilder, sql } from "kysely";
 import type { ReadDb } from "../db/store.ts";
 import { rangeAtOrBelow } from "../lib/uid.ts";
@@ -32,10 +32,10 @@ async function findInColumn(db: ReadDb, source: SearchSource, question: SearchQu
   const { text, pageSize } = question;
   const key = sql`lower(${sql.ref(source.column)})`;
   const begins = await findNames(db, source, question, { range: sql`and ${key} >= ${text} and ${key} < ${text + LAST}` });
-  if (begins.hits.length > pageSize) return { hits: begins.hits.slice(0, pageSize), hasMore: true };
+  if (begins.length > pageSize) return { hits: begins.slice(0, pageSize), hasMore: true };
   const contains = await findNames(db, source, question, { test: containsLater(text, db) });
-  const hits = [...begins.hits, ...contains.hits];
-  return { hits: hits.slice(0, pageSize), hasMore: hits.length > pageSize || begins.hasMore || contains.hasMore };
+  const hits = [...begins, ...contains];
+  return { hits: hits.slice(0, pageSize), hasMore: hits.length > pageSize || (await hasUncompared(db, source, question)) };
 }
 
 /** Whether the name of the row `r` contains the text, but does not begin with it. */
@@ -51,24 +51,33 @@ interface Narrowing {
   readonly test?: RawBuilder<boolean>;
 }
 
-/** One row more than a page, so that the caller learns whether there are more. */
-async function findNames(db: ReadDb, source: SearchSource, question: SearchQuestion, narrowing: Narrowing): Promise<SearchFound> {
-  const { kind, column, table, hasDeleteTime = false, context = sql`''` } = source;
-  const { organization, scopes, pageSize } = question;
-  const { range = sql``, test = sql<boolean>`1 = 1` } = narrowing;
-  const isWhole = scopes[0] === organization;
+/** Entries of the index in its order. The caller may see only some of them. */
+function entriesOf(db: ReadDb, source: SearchSource, organization: string, range: RawBuilder<unknown> = sql``): RawBuilder<unknown> {
+  const { column, table, hasDeleteTime = false } = source;
   const name = sql.ref(column);
-  // The entries of the index that are read. The caller may see only some of them.
-  const stretch = sql`select uid, ${name} as name from ${db.dialect.readBy(table, searchIndexOf(source))}
+  return sql`select uid, ${name} as name from ${db.dialect.readBy(table, searchIndexOf(source))}
     where substr(uid, 1, 40) = ${organization} ${range} ${hasDeleteTime ? sql`and delete_time is null` : sql``}
     order by lower(${name}), uid`;
+}
+
+/** Whether the organization has more names than one call compares. Depends on no text, so it tells nothing about hidden names. */
+async function hasUncompared(db: ReadDb, source: SearchSource, { organization }: SearchQuestion): Promise<boolean> {
+  const entries = entriesOf(db, source, organization);
+  const { rows } = await sql`select 1 from (${entries} limit 1 offset ${MAX_COMPARED}) as r`.execute(db);
+  return rows.length > 0;
+}
+
+/** One row more than a page, so that the caller learns whether there are more. */
+async function findNames(db: ReadDb, source: SearchSource, question: SearchQuestion, narrowing: Narrowing): Promise<SearchHit[]> {
+  const { kind, context = sql`''` } = source;
+  const { organization, scopes, pageSize } = question;
+  const { range, test = sql<boolean>`1 = 1` } = narrowing;
+  const isWhole = scopes[0] === organization;
+  const entries = entriesOf(db, source, organization, range);
   const visible = isWhole ? sql`1 = 1` : within(scopes.map(rangeAtOrBelow), sql.ref("r.uid"), db.dialect);
-  const page = sql`select r.uid, r.name from (${stretch} limit ${MAX_COMPARED}) as r where ${test} and ${visible}
+  const page = sql`select r.uid, r.name from (${entries} limit ${MAX_COMPARED}) as r where ${test} and ${visible}
     order by lower(r.name), r.uid limit ${pageSize + 1}`;
   const { rows } = await sql<{ uid: string; name: string; context: string | null }>`
     select r.uid, r.name, ${context} as context from (${page}) as r order by lower(r.name), r.uid`.execute(db);
-  const hits = rows.map((row) => create(SearchHitSchema, { kind, uid: row.uid, name: row.name, context: row.context ?? "" }));
-  if (hits.length > pageSize) return { hits, hasMore: true };
-  const { rows: beyond } = await sql`select 1 from (${stretch} limit 1 offset ${MAX_COMPARED}) as r`.execute(db);
-  return { hits, hasMore: beyond.length > 0 };
+  return rows.map((row) => create(SearchHitSchema, { kind, uid: row.uid, name: row.name, context: row.context ?? "" }));
 }
