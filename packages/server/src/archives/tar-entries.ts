@@ -7,6 +7,7 @@ import { ArchiveError, type ArchiveMeter, archiveErrorFrom } from "./limits.ts";
 export type TarHeader = Header;
 
 const MALFORMED = "not a complete tar archive";
+export const GLOBAL_HEADER_PROBLEM = "a global header of the archive has a path or a size, which holds for one entry only";
 
 export interface TarEntry {
   readonly header: TarHeader;
@@ -49,8 +50,7 @@ export async function* tarEntries(bytes: AsyncIterable<Uint8Array>, meter: Archi
 function assertGlobalHeader(archive: object): void {
   // The library does not show the header.
   const { _paxGlobal: fields } = archive as { readonly _paxGlobal?: object | null };
-  if (["path", "linkpath", "size"].some((field) => fields && Object.hasOwn(fields, field)))
-    throw new ArchiveError("a global header of the archive has a path or a size, which holds for one entry only");
+  if (["path", "linkpath", "size"].some((field) => fields && Object.hasOwn(fields, field))) throw new ArchiveError(GLOBAL_HEADER_PROBLEM);
 }
 
 async function* contentOf(entry: AsyncIterable<Uint8Array>, source: TrackedBytes): AsyncGenerator<Uint8Array> {

@@ -214,6 +214,60 @@ test("a source distribution with a global header is refused only if the header r
   await assertRefusedFile({ fileName: "other-1.0.tar.gz", bytes }, /must have PKG-INFO/);
 });
 
+test("source distributions that other tools read as other entries are refused", async () => {
+  const header = (name: string, type = "0", fields?: Readonly<Record<number, string>>) => tarHeader(name, 0, type, fields);
+  const file = (name: string, text: string, type = "0", fields?: Readonly<Record<number, string>>) =>
+    Buffer.concat([tarHeader(name, text.length, type, fields), Buffer.from(text), Buffer.alloc(-text.length & 511)]);
+  const pax = (...fields: string[]) => fields.map((field) => `${field.length + (field.length < 7 ? 3 : 4)} ${field}\n`).join("");
+  const withEntries = (...entries: Buffer[]) => {
+    const info = file("demo-1.0/PKG-INFO", "Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n");
+    return gzipSync(Buffer.concat([info, ...entries, Buffer.alloc(1024)]));
+  };
+  const gnu = { 257: "ustar  \0" };
+  const ok = file("demo-1.0/ok", "ok");
+  const hidden = file("../evil", "evil");
+  const hiddenSize = { 124: "00000002000\0" };
+  for (const [reason, ...entries] of [
+    [/an entry is a sparse file/, file("x", pax("GNU.sparse.name=../evil"), "x"), ok],
+    [/an entry that is not a file has content/, header("demo-1.0/link", "2", { ...hiddenSize, 157: "ok" }), hidden],
+    [/an entry that is not a file has content/, header("demo-1.0/link", "1", { ...hiddenSize, 157: "demo-1.0/PKG-INFO" }), hidden],
+    [/an entry that is not a file has content/, header("demo-1.0/folder/", "\0", hiddenSize), hidden],
+    [/has content/, file("x", pax("size=1024"), "x"), header("demo-1.0/link", "2", { 157: "ok" }), hidden],
+    [/an entry has a type that not all tools know/, file("x", pax("path=../evil"), "X"), ok],
+    [/an entry has two paths/, file("L", "../evil\0", "L"), file("x", pax("path=demo-1.0/ok"), "x"), ok],
+    [
+      /an entry has two paths/,
+      file("K", "../evil\0", "K"),
+      file("x", pax("linkpath=ok"), "x"),
+      header("demo-1.0/link", "2", { 157: "ok" }),
+    ],
+    [/an entry has two extended headers/, file("x", pax("path=../evil"), "x"), file("x", pax("mtime=1"), "x"), ok],
+    [/an entry has an empty path/, file("x", pax("path="), "x"), ok],
+    [/an extended header is empty/, header("x", "x"), ok],
+    [/an extended header is malformed/, file("x", "9999 path=../evil\n", "x"), ok],
+    [/a header in the format of GNU tar has a prefix/, file("evil", "evil", "0", { ...gnu, 345: ".." })],
+    [/the size of an entry is not a number/, file("x", pax("size=1024z"), "x"), header("demo-1.0/ok"), hidden],
+    [/the size of an entry is not a number/, header("demo-1.0/ok", "0", { 124: "00000_02000\0" }), hidden],
+    [/the size of an entry is not a number/, header("demo-1.0/ok", "0", { 124: "\x0000000002000" }), hidden],
+    [/a global header of the archive/, file("g", pax("path=../evil"), "g"), file("g", pax("comment=1"), "g"), ok],
+    [/bytes follow the end of the archive/, Buffer.alloc(1024), ok],
+  ] as const)
+    await assertRefusedFile({ fileName: SDIST, bytes: withEntries(...entries) }, reason);
+  // Tools write all of these: the archive is refused for another reason.
+  const bytes = withEntries(
+    file("L", `demo-1.0/${"l".repeat(200)}\0`, "L", gnu),
+    file("long", "text", "0", gnu),
+    file("K", `${"l".repeat(200)}\0`, "K", gnu),
+    header("demo-1.0/link", "2", { ...gnu, 157: "l" }),
+    file("x", pax("path=demo-1.0/path", "mtime=1.5", "size=2"), "x"),
+    ok,
+    header("demo-1.0/folder/", "5", { 124: "        0 \0" }),
+    header("demo-1.0/base256", "0", { 124: "\x80\0\0\0\0\0\0\0\0\0\0\0" }),
+    Buffer.alloc(9 * 1024),
+  );
+  await assertRefusedFile({ fileName: "other-1.0.tar.gz", bytes }, /must have PKG-INFO/);
+});
+
 test("archives that expand to many times their size are refused", async () => {
   const zeros = Buffer.alloc(70 * 1024 * 1024);
   await assertRefusedFile({ fileName: WHEEL, bytes: zipOf([...wheelEntries({}), { name: "zeros", content: zeros }]) }, /50 times/);

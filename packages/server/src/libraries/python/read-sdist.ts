@@ -5,6 +5,7 @@ import { decompress } from "../../archives/decompress.ts";
 import { escapesRoot } from "../../archives/entry-path.ts";
 import { ArchiveError, ArchiveMeter } from "../../archives/limits.ts";
 import { type TarHeader, tarEntries } from "../../archives/tar-entries.ts";
+import { unambiguousTar } from "../../archives/unambiguous-tar.ts";
 import { type HoltError, invalidArgument } from "../../lib/errors.ts";
 import { parsePythonVersion } from "../../lib/version-order/python.ts";
 import { PYTHON_LIMITS } from "../package-archive.ts";
@@ -31,7 +32,7 @@ async function findPackageInfo(bytes: Readable, size: number, fileName: PythonFi
   const meter = new ArchiveMeter(PYTHON_LIMITS, size);
   const links = new SdistLinks();
   let found: Buffer | undefined;
-  for await (const { header, content } of tarEntries(decompress(bytes, "gzip", meter), meter)) {
+  for await (const { header, content } of tarEntries(unambiguousTar(decompress(bytes, "gzip", meter)), meter)) {
     const problem = findProblem(header) ?? links.findProblem(header);
     if (problem !== undefined) throw refusal(problem);
     if (!isPackageInfo(header, fileName)) continue;

@@ -23,8 +23,8 @@ export function zipDirectory(entries: number): Buffer {
   return Buffer.concat([directory, end]);
 }
 
-/** The header of a tar entry (POSIX ustar). */
-export function tarHeader(name: string, size: number, type = "0"): Buffer {
+/** The header of a tar entry (POSIX ustar). @param fields other texts, by their position */
+export function tarHeader(name: string, size: number, type = "0", fields: Readonly<Record<number, string>> = {}): Buffer {
   const header = Buffer.alloc(512);
   header.write(name);
   header.write("0000644\0", 100);
@@ -32,6 +32,7 @@ export function tarHeader(name: string, size: number, type = "0"): Buffer {
   header.write("00000000000\0        ", 136);
   header.write(type, 156);
   header.write("ustar\x0000", 257, "latin1");
+  for (const [position, text] of Object.entries(fields)) header.write(text, Number(position), "latin1");
   const sum = header.reduce((total, byte) => total + byte, 0);
   header.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148);
   return header;
