@@ -2,7 +2,7 @@
 import { useQuery } from "@connectrpc/connect-query";
 import { Auth } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
 import { type Group, GroupSchema, GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
-import { Container, Stack, Text, Title } from "@mantine/core";
+import { Anchor, Container, Stack, Text, Title } from "@mantine/core";
 import { Link, Navigate, useNavigate } from "@tanstack/react-router";
 import { useDocumentTitle } from "../frame/document-title.tsx";
 import { ErrorAlert } from "../frame/error-alert.tsx";
@@ -20,9 +20,9 @@ const columns: readonly Column<Group>[] = [
     title: "Name",
     text: ({ name }) => name,
     cell: ({ uid, name }) => (
-      <Link to={`/${uid}`} search={{}}>
+      <Anchor renderRoot={(props) => <Link {...props} to={`/${uid}`} search={{}} />}>
         <bdi>{name}</bdi>
-      </Link>
+      </Anchor>
     ),
     orderBy: "name",
   },

@@ -1,6 +1,6 @@
 /** Organizations in which the person has rights in some groups only, so that the list of organizations does not have them. */
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
-import { Stack, Title } from "@mantine/core";
+import { Anchor, Stack, Title } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { useRights } from "../session/rights.ts";
 
@@ -29,9 +29,9 @@ export function PartialOrganizations({ organizations }: { readonly organizations
       <ul>
         {[...organizations].map(([uid, names]) => (
           <li key={uid}>
-            <Link to={`/${uid}`} search={{}}>
+            <Anchor renderRoot={(props) => <Link {...props} to={`/${uid}`} search={{}} />}>
               <bdi>{names.join(", ")}</bdi>
-            </Link>
+            </Anchor>
           </li>
         ))}
       </ul>

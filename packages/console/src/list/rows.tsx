@@ -19,6 +19,8 @@ export interface RowsProps<Item> {
 }
 
 const ROW_HEIGHT = 37;
+/** In characters: fits three lines of the narrowest column. */
+const LONG_TEXT = 24;
 
 export function Rows<Item>(props: RowsProps<Item>) {
   const { title, items, total, columns, keyOf, onOpen, orderBy, onOrder, onVisible } = props;
@@ -79,7 +81,9 @@ export function Rows<Item>(props: RowsProps<Item>) {
 
 /** Texts of the API may contain any character; `bdi` keeps their direction to themselves. */
 function cellOf<Item>({ cell, text }: Column<Item>, item: Item): ReactNode {
-  return cell === undefined ? <bdi className={classes.text}>{text(item)}</bdi> : cell(item);
+  if (cell !== undefined) return cell(item);
+  const shown = text(item);
+  return <bdi className={shown.length > LONG_TEXT ? `${classes.text} ${classes.long}` : classes.text}>{shown}</bdi>;
 }
 
 function Spacer({ height, columns }: { readonly height: number; readonly columns: number }) {

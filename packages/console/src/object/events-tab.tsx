@@ -10,6 +10,7 @@ import { isPassing } from "../session/transport.ts";
 import { CopyText } from "./copy-text.tsx";
 import { useLiveEvents } from "./live-events.ts";
 import { Time } from "./time.tsx";
+import { WideTable } from "./wide-table.tsx";
 
 const HOUR_MS = 3_600_000;
 const MAX_EVENTS = 100;
@@ -38,7 +39,7 @@ export function EventsTab({ group, subject, types, hours = 24 }: EventsTabProps)
       )}
       {error === undefined && events.length === 0 && (isCurrent ? <Text>Nothing has happened in this time.</Text> : <Loading />)}
       {events.length > 0 && (
-        <Table>
+        <WideTable title="Events">
           <Table.Thead>
             <Table.Tr>
               <Table.Th scope="col">Time</Table.Th>
@@ -52,18 +53,18 @@ export function EventsTab({ group, subject, types, hours = 24 }: EventsTabProps)
                 <Table.Td>
                   <Time value={event.time} />
                 </Table.Td>
-                <Table.Td style={{ overflowWrap: "anywhere" }}>
+                <Table.Td style={{ minWidth: "10rem", overflowWrap: "anywhere" }}>
                   <Anchor component="button" type="button" underline="always" ta="start" onClick={() => setShown(event)}>
                     {event.type}
                   </Anchor>
                 </Table.Td>
-                <Table.Td style={{ overflowWrap: "anywhere" }}>
+                <Table.Td style={{ minWidth: "10rem", overflowWrap: "anywhere" }}>
                   <bdi>{event.subject}</bdi>
                 </Table.Td>
               </Table.Tr>
             ))}
           </Table.Tbody>
-        </Table>
+        </WideTable>
       )}
       {shown !== undefined && (
         <Dialog onClose={() => setShown(undefined)} title="Event" size="xl">
