@@ -1,5 +1,6 @@
 /** Colors and fonts. The shades are those that are readable on the backgrounds where the library uses them (WCAG 2.2, 1.4.3). */
 import { type CSSVariablesResolver, createTheme } from "@mantine/core";
+import { ButtonRoot } from "./button-root.tsx";
 
 export const theme = createTheme({
   primaryColor: "blue",
@@ -9,6 +10,7 @@ export const theme = createTheme({
   cursorType: "pointer",
   respectReducedMotion: true,
   components: {
+    Button: { defaultProps: { renderRoot: ButtonRoot } },
     // The header of a dialog is not the banner of the page.
     ModalHeader: { defaultProps: { role: "presentation" } },
     // A menu has items alone as its children; the first of them gets the focus.

@@ -3,6 +3,7 @@ import { Button, Group, Stack, Text } from "@mantine/core";
 import { type FormEvent, type ReactNode, useState } from "react";
 import { Dialog } from "../frame/dialog.tsx";
 import { ErrorAlert } from "../frame/error-alert.tsx";
+import { useFocusReturn } from "../frame/focus-return.ts";
 import { OvertakenAlert } from "./overtaken-alert.tsx";
 import type { Form } from "./use-form.ts";
 
@@ -35,7 +36,9 @@ export function FormDialog({ title, send, form, fields, isDangerous = false, siz
         <Stack>
           {children}
           {form.error !== undefined && (
-            <ErrorAlert error={form.error} fieldsShownElsewhere={fields} onLeave={form.isDirty ? undefined : onClose} />
+            <div ref={reveal}>
+              <ErrorAlert error={form.error} fieldsShownElsewhere={fields} onLeave={form.isDirty ? undefined : onClose} />
+            </div>
           )}
           {form.overtaken.length > 0 && <OvertakenAlert overtaken={form.overtaken} />}
           <Group justify="flex-end">
@@ -66,6 +69,7 @@ export function FormDialog({ title, send, form, fields, isDangerous = false, siz
 
 /** To be shown in a dialog. */
 export function UnsavedQuestion({ onStay, onLeave }: { readonly onStay: () => void; readonly onLeave: () => void }) {
+  useFocusReturn();
   return (
     <Stack role="alert">
       <Text>What you have entered is not saved.</Text>
@@ -73,10 +77,19 @@ export function UnsavedQuestion({ onStay, onLeave }: { readonly onStay: () => vo
         <Button variant="default" onClick={onLeave}>
           Discard it
         </Button>
-        <Button onClick={onStay} data-autofocus>
+        <Button ref={focus} onClick={onStay}>
           Keep editing
         </Button>
       </Group>
     </Stack>
   );
+}
+
+/** Scrolls a long form to its error. */
+export function reveal(element: HTMLElement | null): void {
+  element?.scrollIntoView({ block: "nearest" });
+}
+
+function focus(element: HTMLElement | null): void {
+  element?.focus();
 }

@@ -3,7 +3,7 @@ import { Button, Group, Stack } from "@mantine/core";
 import type { FormEvent, ReactNode } from "react";
 import { Dialog } from "../frame/dialog.tsx";
 import { ErrorAlert } from "../frame/error-alert.tsx";
-import { UnsavedQuestion } from "./form-dialog.tsx";
+import { reveal, UnsavedQuestion } from "./form-dialog.tsx";
 import type { Form } from "./use-form.ts";
 
 export interface FormPageProps {
@@ -27,7 +27,11 @@ export function FormPage({ send, form, fields, children }: FormPageProps) {
       <form onSubmit={submit} noValidate>
         <Stack maw="40rem">
           {children}
-          {form.error !== undefined && <ErrorAlert error={form.error} fieldsShownElsewhere={fields} />}
+          {form.error !== undefined && (
+            <div ref={reveal}>
+              <ErrorAlert error={form.error} fieldsShownElsewhere={fields} />
+            </div>
+          )}
           <Group justify="flex-end">
             <Button type="submit" loading={form.isSending}>
               {send}

@@ -1,6 +1,7 @@
 /** Puts only the visible rows of a long list into the page, and moves the focus to any row. */
 import { defaultRangeExtractor, type Range, useVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, useRef } from "react";
+import { type FocusEvent, type KeyboardEvent, useEffect, useRef } from "react";
+import { focusScreenIfLost, isFocusLost } from "./focus-return.ts";
 
 export interface VirtualRowsOptions {
   readonly count: number;
@@ -24,6 +25,28 @@ export function useVirtualRows({ count, rowHeight, keyOf, focused }: VirtualRows
     rangeExtractor: (range) => withRow(range, focused),
   });
 
+  const hasFocus = useRef(false);
+  // The row that had the focus may have left the list. The one in its place gets it.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs for each change of the rows
+  useEffect(() => {
+    if (hasFocus.current && isFocusLost() && count > 0) focusRow(Math.min(focused ?? 0, count - 1));
+  }, [count, keyOf]);
+  useEffect(
+    () => () => {
+      if (hasFocus.current) focusScreenIfLost();
+    },
+    [],
+  );
+  const focusEvents = {
+    // React also reports the focus of a dialog that a row has opened.
+    onFocus: ({ target }: FocusEvent) => {
+      hasFocus.current = scroller.current?.contains(target) ?? false;
+    },
+    onBlur: () => {
+      hasFocus.current = false;
+    },
+  };
+
   function focusRow(index: number): void {
     const rowOf = () => scroller.current?.querySelector<HTMLElement>(`[data-index="${index}"]`);
     const row = rowOf();
@@ -45,7 +68,7 @@ export function useVirtualRows({ count, rowHeight, keyOf, focused }: VirtualRows
     return step === undefined ? undefined : Math.max(0, Math.min(count - 1, index + step));
   }
 
-  return { scroller, virtual, focusRow, rowAfter };
+  return { scroller, focusEvents, virtual, focusRow, rowAfter };
 }
 
 /** Whether the keys belong to the browser, such as Alt and an arrow, which goes back. */

@@ -2,6 +2,7 @@
 import { Button, Group, Menu, Text } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
 import { ErrorAlert } from "../frame/error-alert.tsx";
+import { isFocusLost } from "../frame/focus-return.ts";
 import { type ExportFormat, saveFile } from "./export.ts";
 
 export interface ExportMenuProps {
@@ -16,6 +17,14 @@ export function ExportMenu({ name, total, run }: ExportMenuProps) {
   const [error, setError] = useState<unknown>();
   const abort = useRef<AbortController>(undefined);
   useEffect(() => () => abort.current?.abort(), []);
+  const isRunning = count !== undefined;
+  const button = useRef<HTMLButtonElement>(null);
+  const wasRunning = useRef(isRunning);
+  // One button replaces the other one, which had the focus.
+  useEffect(() => {
+    if (wasRunning.current !== isRunning && isFocusLost()) button.current?.focus();
+    wasRunning.current = isRunning;
+  }, [isRunning]);
 
   async function start(format: ExportFormat): Promise<void> {
     const controller = new AbortController();
@@ -31,14 +40,14 @@ export function ExportMenu({ name, total, run }: ExportMenuProps) {
     }
   }
 
-  if (count !== undefined)
+  if (isRunning)
     return (
       <Group gap="xs" role="status">
         <Text size="sm">
           Exporting: {count}
           {total !== undefined && ` of ${total}`}
         </Text>
-        <Button variant="default" size="xs" onClick={() => abort.current?.abort()}>
+        <Button ref={button} variant="default" size="xs" onClick={() => abort.current?.abort()}>
           Cancel
         </Button>
       </Group>
@@ -47,7 +56,7 @@ export function ExportMenu({ name, total, run }: ExportMenuProps) {
     <>
       <Menu position="bottom-end" shadow="md">
         <Menu.Target>
-          <Button variant="default" size="xs">
+          <Button ref={button} variant="default" size="xs">
             Export
           </Button>
         </Menu.Target>

@@ -61,7 +61,7 @@ export function List<Request extends DescMessage, Answer extends DescMessage, It
       {query.isPending && <Loading />}
       {query.isSuccess && (
         <Text size="sm" c="dimmed" role="status">
-          {countText(items.length, total, query.hasNextPage)}
+          {query.isPlaceholderData ? "Loading…" : countText(items.length, total, query.hasNextPage)}
         </Text>
       )}
       {query.isSuccess && items.length === 0 && (

@@ -27,7 +27,12 @@ export function Rows<Item>(props: RowsProps<Item>) {
   const keyOfIndex = useCallback((index: number) => keyOf(items[index] as Item), [items, keyOf]);
   const [focused, setFocused] = useState<number>();
   const count = items.length;
-  const { scroller, virtual, focusRow, rowAfter } = useVirtualRows({ count, rowHeight: ROW_HEIGHT, keyOf: keyOfIndex, focused });
+  const { scroller, focusEvents, virtual, focusRow, rowAfter } = useVirtualRows({
+    count,
+    rowHeight: ROW_HEIGHT,
+    keyOf: keyOfIndex,
+    focused,
+  });
   const drawn = virtual.getVirtualItems();
   const { startIndex: first = 0, endIndex: last = 0 } = virtual.range ?? {};
   useEffect(() => onVisible(first, last), [onVisible, first, last]);
@@ -45,7 +50,7 @@ export function Rows<Item>(props: RowsProps<Item>) {
 
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: people without a pointer scroll it by keys
-    <section ref={scroller} className={classes.scroller} tabIndex={0} aria-label={title}>
+    <section ref={scroller} {...focusEvents} className={classes.scroller} tabIndex={0} aria-label={title}>
       <Table stickyHeader aria-rowcount={(total ?? items.length) + 1} className={classes.table}>
         <Table.Thead>
           <Table.Tr>

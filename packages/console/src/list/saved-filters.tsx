@@ -3,8 +3,9 @@ import { useMutation, useQuery } from "@connectrpc/connect-query";
 import { SavedFiltersService } from "@holt/api/gen/holt/v1/saved_filters_pb.ts";
 import { Button, CloseButton, Group, Popover, Stack, TextInput } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
+import { type FormEvent, useEffect, useRef, useState } from "react";
 import { ErrorAlert } from "../frame/error-alert.tsx";
+import { isFocusLost } from "../frame/focus-return.ts";
 import { useOrganization } from "../frame/organization.ts";
 import { parseSearch, stringifySearch, useSearchState } from "../frame/search.ts";
 import { useRights } from "../session/rights.ts";
@@ -32,6 +33,12 @@ function SavedFiltersMenu({ list, filters }: SavedFiltersProps) {
   const [search] = useSearchState();
   const navigate = useNavigate();
   const [name, setName] = useState("");
+  const field = useRef<HTMLInputElement>(null);
+  // The button that forgets a set goes away with it.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs for each change of the sets
+  useEffect(() => {
+    if (isFocusLost()) field.current?.focus();
+  }, [saved.data]);
   const current = Object.fromEntries(Object.entries(search).filter(([key]) => key === "order" || filters.some(({ id }) => id === key)));
   const add = async (event: FormEvent) => {
     event.preventDefault();
@@ -64,6 +71,7 @@ function SavedFiltersMenu({ list, filters }: SavedFiltersProps) {
           <form onSubmit={(event) => void add(event)}>
             <Stack gap="xs">
               <TextInput
+                ref={field}
                 size="xs"
                 label="Save the filters as"
                 value={name}

@@ -1,7 +1,7 @@
 /** Reads the pages of a list, the next one when the person asks for it. */
 import type { DescMessage } from "@bufbuild/protobuf";
 import { callUnaryMethod, createConnectQueryKey, useTransport } from "@connectrpc/connect-query";
-import { type Query, useInfiniteQuery } from "@tanstack/react-query";
+import { hashKey, type Query, useInfiniteQuery } from "@tanstack/react-query";
 import { useMemo, useRef } from "react";
 import { type ListSource, MAX_PAGE_SIZE, type Page, pageRequest } from "./list-method.ts";
 import { type ListPage, type ListPages, type PageRange, readAgain } from "./read-again.ts";
@@ -23,7 +23,12 @@ export function useListPages<Request extends DescMessage, Answer extends DescMes
 ) {
   const transport = useTransport();
   const visible = useRef<PageRange>({ first: 0, last: 0 });
-  const input = pageRequest(request, { pageToken: "", pageSize: PAGE_SIZE, orderBy });
+  const unordered = hashKey(queryKeyOf(""));
+
+  function queryKeyOf(order: string): readonly unknown[] {
+    const input = pageRequest(request, { pageToken: "", pageSize: PAGE_SIZE, orderBy: order });
+    return createConnectQueryKey({ schema: method, input, transport, cardinality: "infinite" });
+  }
 
   async function read(pageToken: string, pageSize: number, signal: AbortSignal): Promise<ListPage<Item>> {
     const answer = await callUnaryMethod(transport, method, pageRequest(request, { pageToken, pageSize, orderBy }), { signal });
@@ -32,7 +37,11 @@ export function useListPages<Request extends DescMessage, Answer extends DescMes
   }
 
   const query = useInfiniteQuery({
-    queryKey: createConnectQueryKey({ schema: method, input, transport, cardinality: "infinite" }) as readonly unknown[],
+    queryKey: queryKeyOf(orderBy),
+    meta: { unordered },
+    // While another order loads, the list stays, and so does the focus on its headings.
+    placeholderData: (before: ListPages<Item> | undefined, queryBefore) =>
+      queryBefore?.meta?.unordered === unordered ? before : undefined,
     queryFn: ({ pageParam, signal }) => read(pageParam, PAGE_SIZE, signal),
     initialPageParam: "",
     getNextPageParam: ({ nextPageToken }) => nextPageToken || undefined,

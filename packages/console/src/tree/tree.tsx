@@ -45,7 +45,7 @@ function Rows({ tree }: { readonly tree: Tree }) {
   const keyOf = useCallback((index: number) => rows[index]?.key ?? index, [rows]);
   const count = rows.length;
   const current = Math.min(focused, count - 1);
-  const { scroller, virtual, focusRow, rowAfter } = useVirtualRows({ count, rowHeight: ROW_HEIGHT, keyOf, focused: current });
+  const { scroller, focusEvents, virtual, focusRow, rowAfter } = useVirtualRows({ count, rowHeight: ROW_HEIGHT, keyOf, focused: current });
 
   function focus(index: number): void {
     if (index < 0 || index >= rows.length) return;
@@ -67,7 +67,7 @@ function Rows({ tree }: { readonly tree: Tree }) {
   }
 
   return (
-    <div ref={scroller} className={classes.scroller}>
+    <div ref={scroller} {...focusEvents} className={classes.scroller}>
       <div role="tree" aria-label="Groups" className={classes.rows} style={{ height: virtual.getTotalSize() }}>
         {virtual.getVirtualItems().map(({ index, key, start }) => {
           const row = rows[index] as TreeRow;
