@@ -75,6 +75,20 @@ await describeConsole("long lists of the console", ({ world, walk }) => {
     await item("team-003").and(page.locator("[aria-expanded=false]")).waitFor({ state: "attached" });
   });
 
+  walk("a person who returns from a group finds the tree as it was", async ({ page }) => {
+    const uid = await withGroups();
+    await signInByLink(page, world);
+    await page.goto(`${world.baseUrl}/console/${uid}/groups`);
+    const item = (name: string) => page.getByRole("treeitem", { name });
+    await item("team-003").press("ArrowRight");
+    await page.getByText("No groups in here").waitFor();
+    await item("team-003").press("Enter");
+    await page.getByRole("heading", { name: "team-003" }).waitFor();
+    await page.goBack();
+    await page.getByText("No groups in here").waitFor();
+    assert.equal(await item("team-003").getAttribute("aria-expanded"), "true");
+  });
+
   walk("a long list reads only the visible pages again when a person returns", async ({ page }) => {
     const uid = await withGroups();
     await signInByLink(page, world);

@@ -3,7 +3,7 @@ import type { Transport } from "@connectrpc/connect";
 import { createQueryOptions, useTransport } from "@connectrpc/connect-query";
 import { type Group, GroupsService, type ListGroupsResponse } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { useQueries } from "@tanstack/react-query";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { MAX_PAGE_SIZE } from "../list/list-method.ts";
 
 export type TreeRow =
@@ -26,9 +26,13 @@ export interface Tree {
 /** Page tokens by the uid of an open group; the first page has an empty one. */
 type OpenGroups = ReadonlyMap<string, readonly string[]>;
 
+/** By the uid of the root, until the page is loaded again: a person who returns from a group finds the tree as it was. */
+const openBefore = new Map<string, OpenGroups>();
+
 export function useTree(root: string): Tree {
   const transport = useTransport();
-  const [open, setOpen] = useState<OpenGroups>(new Map([[root, [""]]]));
+  const [open, setOpen] = useState<OpenGroups>(() => openBefore.get(root) ?? new Map([[root, [""]]]));
+  useEffect(() => void openBefore.set(root, open), [root, open]);
   const wanted = [...open].flatMap(([parent, tokens]) => tokens.map((pageToken) => ({ parent, pageToken })));
   const answers = useQueries({ queries: wanted.map((page) => pageQuery(page, transport)) });
   const pages = new Map(wanted.map(({ parent, pageToken }, index) => [pageKey(parent, pageToken), answers[index]?.data]));
