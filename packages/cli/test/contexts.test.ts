@@ -155,6 +155,17 @@ describe("contexts", () => {
     );
   });
 
+  test("a login ends with an error where the file system has no place for settings", { skip: process.platform !== "linux" }, async () => {
+    const env = { HOME: "/proc", XDG_CONFIG_HOME: "", JOB_TOKEN: await world.robotProof() };
+    const { uid } = await world.robot(world.orgUid, []);
+    const { status, stderr } = await world.holt.run(["login", world.baseUrl, "--from", "env:JOB_TOKEN", "--identity", uid], { env });
+    assert.equal(status, 1);
+    assert.equal(
+      stderr,
+      "holt: the settings cannot be written to /proc/.config/holt (ENOENT)\n  → set HOLT_CONFIG_DIR to a folder that you may write to\n",
+    );
+  });
+
   test("a token of the environment without its server is refused, so that no other account is used instead", async () => {
     const { status, stdout, stderr } = await world.holt.run(["whoami"], { env: { HOLT_TOKEN: world.token } });
     assert.deepEqual([status, stdout], [2, ""]);

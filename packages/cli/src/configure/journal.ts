@@ -1,7 +1,8 @@
 /** Remembers what `holt configure` changed, so that it can be undone. */
-import { chmodSync, lstatSync, mkdirSync, readlinkSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, lstatSync, readlinkSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { readJsonFile, withLock, writeJsonFile } from "../contexts/config-folder.ts";
+import { createFolders } from "../create-folders.ts";
 import { Failure } from "../failure.ts";
 import { diff } from "./diff.ts";
 import { hasOnlyBlocks, readIfPresent, withoutBlockOf } from "./edit-file.ts";
@@ -32,7 +33,7 @@ export async function writeEntry(tool: string, entry: Entry | undefined): Promis
 /** An existing file keeps its mode and its symbolic links, but only the user may read a secret. */
 export function applyChange({ path, after, isSecret }: FileChange): void {
   const target = targetOf(path);
-  mkdirSync(dirname(target), { recursive: true });
+  createFolders(dirname(target));
   const existing = statSync(target, { throwIfNoEntry: false });
   const mode = (existing?.mode ?? 0o644) & (isSecret ? 0o700 : 0o777);
   const temporary = `${target}.holt-${process.pid}`;

@@ -1,19 +1,8 @@
 /** The folder of the command line's settings, and safe changes of the files in it. */
-import {
-  chmodSync,
-  closeSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
+import { chmodSync, closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync, writeSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { createFolders } from "../create-folders.ts";
 import { Failure } from "../failure.ts";
 
 /** HOLT_CONFIG_DIR, or the folder `holt` of the XDG base directory. */
@@ -55,7 +44,7 @@ export function writeJsonFile(name: string, value: unknown): void {
 
 function createFolder(): string {
   const folder = configFolder();
-  inFolder(folder, () => mkdirSync(folder, { recursive: true, mode: 0o700 }));
+  inFolder(folder, () => createFolders(folder, 0o700));
   return folder;
 }
 
@@ -65,7 +54,7 @@ function inFolder<T>(folder: string, write: () => T): T {
     return write();
   } catch (error) {
     const { code = "" } = error as NodeJS.ErrnoException;
-    if (!["EACCES", "EPERM", "EROFS", "ENOTDIR", "EEXIST"].includes(code)) throw error;
+    if (!["EACCES", "EPERM", "EROFS", "ENOENT", "ENOTDIR", "EEXIST"].includes(code)) throw error;
     const advice = "set HOLT_CONFIG_DIR to a folder that you may write to";
     throw new Failure(`the settings cannot be written to ${folder} (${code})`, { advice, cause: error });
   }
