@@ -67,6 +67,19 @@ describe("holt configure", () => {
     await assert.rejects(stat(file(".netrc")), /ENOENT/);
   });
 
+  test("a tool whose settings cannot be written keeps no pull token and no part of the settings", async () => {
+    await writeFile(file("no-folder"), "");
+    const unwritable = file("no-folder", "holt");
+    const env = { HOLT_URL: world.baseUrl, HOLT_TOKEN: world.token, HOLT_CONFIG_DIR: unwritable };
+    assert.equal((await world.holt.run(["configure", "pip", "my-org", "--yes"], { env })).status, 1);
+    assert.deepEqual(await pullTokens(), []);
+    const netrc = await world.holt.run(["configure", "pip", "my-org", "--yes"], { env: { NETRC: unwritable } });
+    assert.notEqual(netrc.status, 0);
+    assert.deepEqual(await pullTokens(), []);
+    await assert.rejects(stat(file("config/pip/pip.conf")), /ENOENT/);
+    assert.equal((await world.holt.run(["configure", "pip", "--undo", "--yes"])).status, 1, "nothing is left to undo");
+  });
+
   test("undo removes the block of holt alone from a file that somebody changed since, and revokes the token", async () => {
     const { holt } = world;
     await holt.must(["configure", "uv", "my-org", "--yes"]);

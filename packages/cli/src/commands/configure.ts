@@ -64,8 +64,15 @@ async function configure(name: string, tool: Tool, invocation: Invocation): Prom
     const { target, pullToken } = await addPassword(tool, draft, group, invocation);
     const files = tool.files?.(target) ?? [];
     if (tool.print !== undefined) return void process.stdout.write(tool.print(target));
-    await writeEntry(name, { files, ...(pullToken && { pullToken }) });
-    for (const change of files) applyChange(change);
+    const entry = { files, ...(pullToken && { pullToken }) };
+    try {
+      await writeEntry(name, entry);
+      for (const change of files) applyChange(change);
+    } catch (error) {
+      // If this fails too, the first error says more. An entry that was written allows `--undo`.
+      await revert(name, entry, invocation).catch(() => {});
+      throw error;
+    }
     output.say(["Done.", tool.hint?.(target)].filter(Boolean).join(" "));
   });
 }
@@ -81,10 +88,16 @@ async function addPassword({ rights }: Tool, draft: Target, group: string | unde
   return { target: { ...draft, userName, password }, pullToken: { context: context.name, uid } };
 }
 
-async function undo(name: string, { confirm, output, session, signal }: Invocation): Promise<void> {
+async function undo(name: string, invocation: Invocation): Promise<void> {
+  const { confirm, output } = invocation;
   const entry = readEntry(name);
   if (entry === undefined) throw new Failure(`holt has not configured ${name}`, { advice: `set it up with: holt configure ${name}` });
   await confirm(`Restore ${entry.files.map(({ path }) => path).join(" and ")}?`);
+  await revert(name, entry, invocation);
+  output.say(`Restored the settings of ${name}.`);
+}
+
+async function revert(name: string, entry: Entry, { session, signal }: Invocation): Promise<void> {
   try {
     await revokeTokenOf(entry, session, signal);
   } finally {
@@ -92,7 +105,6 @@ async function undo(name: string, { confirm, output, session, signal }: Invocati
   }
   // Last, so that a command that failed can be repeated.
   await writeEntry(name, undefined);
-  output.say(`Restored the settings of ${name}.`);
 }
 
 async function revokeTokenOf({ pullToken }: Entry, session: Invocation["session"], signal: AbortSignal): Promise<void> {
