@@ -30,8 +30,19 @@ export async function writeEntry(tool: string, entry: Entry | undefined): Promis
   });
 }
 
+/** @throws Failure if the file cannot be written */
+export function applyChange(change: FileChange): void {
+  try {
+    replaceFile(change);
+  } catch (error) {
+    const { code = "", message } = error as NodeJS.ErrnoException;
+    const advice = "let the command write this file, and run it again";
+    throw new Failure(`${change.path} cannot be written (${code || message})`, { advice, cause: error });
+  }
+}
+
 /** An existing file keeps its mode and its symbolic links, but only the user may read a secret. */
-export function applyChange({ path, after, isSecret }: FileChange): void {
+function replaceFile({ path, after, isSecret }: FileChange): void {
   const target = targetOf(path);
   createFolders(dirname(target));
   const existing = statSync(target, { throwIfNoEntry: false });
