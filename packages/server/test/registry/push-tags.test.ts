@@ -41,6 +41,7 @@ describeWithWorld("pushes with tags", (world) => {
       .selectFrom("outbox")
       .select(eventData().as("data"))
       .where("type", "like", "%registry.push.v1")
+      .orderBy("seq")
       .execute();
     const bodies = rows.map(({ data }) => JSON.parse(data).body as { digest: string; tag?: string });
     assert.deepEqual(
