@@ -1,7 +1,7 @@
 /** Long lists and the tree in a real browser: what is read again, keys, and filters. */
 import assert from "node:assert/strict";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { until } from "../../server/test/harness/wait.ts";
 import { describeConsole, signInByLink } from "./console-world.ts";
 
@@ -38,6 +38,17 @@ await describeConsole("long lists of the console", ({ world, walk }) => {
     await scrollTo(page, 1);
   }
 
+  /** Opens the tree and its group team-003, which is empty. @returns finds a group in the tree */
+  async function openTree(page: Page): Promise<(name: string) => Locator> {
+    const uid = await withGroups();
+    await signInByLink(page, world);
+    await page.goto(`${world.baseUrl}/console/${uid}/groups`);
+    const item = (name: string) => page.getByRole("treeitem", { name });
+    await item("team-003").press("ArrowRight");
+    await page.getByText("No groups in here").waitFor();
+    return item;
+  }
+
   walk("the focus of a long list stays at its row while others scroll, and keys move it by pages and to the ends", async ({ page }) => {
     await signInByLink(page, world);
     await openWhole(page, await withGroups());
@@ -60,12 +71,7 @@ await describeConsole("long lists of the console", ({ world, walk }) => {
   });
 
   walk("the tree keeps the focus while it scrolls, and leaves keys of the browser alone", async ({ page }) => {
-    const uid = await withGroups();
-    await signInByLink(page, world);
-    await page.goto(`${world.baseUrl}/console/${uid}/groups`);
-    const item = (name: string) => page.getByRole("treeitem", { name });
-    await item("team-003").press("ArrowRight");
-    await page.getByText("No groups in here").waitFor();
+    const item = await openTree(page);
     await item("team-003").press("Alt+ArrowLeft");
     assert.equal(await item("team-003").getAttribute("aria-expanded"), "true");
     await item("team-003").evaluate((element) => element.closest("[role=tree]")?.parentElement?.scrollTo(0, 1e6));
@@ -76,12 +82,7 @@ await describeConsole("long lists of the console", ({ world, walk }) => {
   });
 
   walk("a person who returns from a group finds the tree as it was", async ({ page }) => {
-    const uid = await withGroups();
-    await signInByLink(page, world);
-    await page.goto(`${world.baseUrl}/console/${uid}/groups`);
-    const item = (name: string) => page.getByRole("treeitem", { name });
-    await item("team-003").press("ArrowRight");
-    await page.getByText("No groups in here").waitFor();
+    const item = await openTree(page);
     await item("team-003").press("Enter");
     await page.getByRole("heading", { name: "team-003" }).waitFor();
     await page.goBack();

@@ -13,7 +13,7 @@ const MAX_FIELD_START = 400;
 const USTAR = "ustar\0";
 const GNU = "ustar  \0";
 
-/** What the walk over the headers needs next: the bytes of a header, or to pass over content. */
+/** The next step of the walk over the headers: read this many bytes, or pass over them. */
 type Step = { readonly read: number } | { readonly skip: number };
 
 /** Passes the bytes of an uncompressed tar archive on. @throws ArchiveError; otherwise the error of the source */
