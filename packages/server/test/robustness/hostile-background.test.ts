@@ -1,5 +1,9 @@
 /** Uploads what is read in the background in its largest and slowest forms. Requests run meanwhile. */
+import assert from "node:assert/strict";
 import { test } from "node:test";
+import { entitleOwner } from "../harness/advisories/entitle-owner.ts";
+import { osv } from "../harness/advisories/findings-world.ts";
+import { begin, ended } from "../harness/advisories/remote-client.ts";
 import { layerOf, RPM } from "../harness/registry/image-content.ts";
 import { createImageRepo, type ImageRepo } from "../harness/registry/image-world.ts";
 import { assertYielding } from "../harness/robustness/cost-checks.ts";
@@ -34,4 +38,17 @@ test("reading hostile layers and SBOMs lets other requests run", async () => {
     const { digest } = await repo.pushArtifact([[textOf(512 * KIB), "application/vnd.cyclonedx+json"]]);
     await assertYielding(`an SBOM of ${name}`, () => repo.read(digest));
   }
+});
+
+test("importing advisories with as many and as long aliases as possible lets other requests run", async () => {
+  await using world = await startWorld();
+  await entitleOwner(world, world.orgUid);
+  const group = await world.group(world.orgUid);
+  const affected = [{ ecosystem: "npm", name: "x", events: [{ introduced: "0" }] }];
+  const records = Array.from({ length: 50 }, (_, i) =>
+    osv(`GHSA-${i}`, affected, { aliases: Array.from({ length: 99 }, (_, n) => `${i}-${n}-`.padEnd(128, "x")) }),
+  );
+  const bytes = JSON.stringify(records);
+  const { counts } = await assertYielding("an import", async () => ended(world, await begin(world, group, bytes)));
+  assert.deepEqual([counts?.created, counts?.problems], [BigInt(records.length), 0n]);
 });

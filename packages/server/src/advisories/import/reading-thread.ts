@@ -7,8 +7,8 @@ import { readRecords } from "./read-records.ts";
 import { type EncodedBatch, MAX_PENDING_BATCHES, type ReadingJob, type Taken } from "./reading-protocol.ts";
 import type { AdvisoryRecord, ImportRecord, Located } from "./record.ts";
 
-/** The approximate number of characters of a batch, because records can be long. */
-const MAX_WEIGHT = 1_000_000;
+/** The approximate number of characters of a batch, per record that it may have: records can be long. */
+const WEIGHT_PER_RECORD = 2000;
 /** A batch is sent after this time, even if it is not full. */
 const MAX_BATCH_MS = 200;
 
@@ -60,8 +60,9 @@ class BatchBuilder {
   }
 
   isFull(): boolean {
+    const { batchSize } = this.#job;
     const count = Math.max(this.#records.length, this.problems.length);
-    return count >= this.#job.batchSize || this.#weight >= MAX_WEIGHT || performance.now() - this.#startedAt > MAX_BATCH_MS;
+    return count >= batchSize || this.#weight >= batchSize * WEIGHT_PER_RECORD || performance.now() - this.#startedAt > MAX_BATCH_MS;
   }
 
   encode(): EncodedBatch {
@@ -75,7 +76,11 @@ class BatchBuilder {
 
 /** The weight of an event, in characters. */
 const EVENT_WEIGHT = 400;
+/** The weight of a character of an alias: each is the beginning of a suffix, which a search finds. */
+const ALIAS_WEIGHT = 10;
 
 function weightOf(record: ImportRecord): number {
-  return "events" in record ? record.events.length * EVENT_WEIGHT : record.details.length + record.references.length * 100;
+  if (!("events" in record)) return record.details.length + record.references.length * 100;
+  const aliases = record.aliases.reduce((length, alias) => length + alias.length, 0);
+  return record.events.length * EVENT_WEIGHT + aliases * ALIAS_WEIGHT;
 }
