@@ -49,7 +49,13 @@ await describeConsole("the console and its connection", ({ world, walk }) => {
       await page.goto(screen("/groups"));
       await page.getByRole("treeitem").first().waitFor();
       await page.evaluate("globalThis.isEarlier = true");
-      await page.context().route(/\/assets\/roles-/, (route) => route.fulfill({ status: 404 }), { times: 1 });
+      // The route stays: to remove it while the page loads again would be a race in the browser.
+      let isMissing = true;
+      await page.context().route(/\/assets\/roles-/, async (route) => {
+        if (!isMissing) return route.continue();
+        isMissing = false;
+        await route.fulfill({ status: 404 });
+      });
       await page.getByRole("link", { name: "Roles" }).click();
       await page.getByRole("heading", { name: "Roles" }).waitFor();
       assert.equal(await page.evaluate("'isEarlier' in globalThis"), false);

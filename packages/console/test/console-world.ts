@@ -11,7 +11,7 @@ import { openSecrets } from "../../server/src/iam/secrets/secrets-key.ts";
 import { createSignInLink } from "../../server/src/sign-in/sign-in-link.ts";
 import { launchChromium, openBrowser } from "../../server/test/harness/sign-in/chromium.ts";
 import { type SignInWorld, type SignInWorldOptions, startSignInWorld } from "../../server/test/harness/sign-in/sign-in-world.ts";
-import { PATIENCE_MS, until } from "../../server/test/harness/wait.ts";
+import { PATIENCE_MS, until, within } from "../../server/test/harness/wait.ts";
 
 export interface Visit {
   readonly page: Page;
@@ -101,6 +101,11 @@ export async function watchPage(browser: Browser, world: SignInWorld, { expected
   return { page, errors, assertNoErrors, [Symbol.asyncDispose]: () => watched[Symbol.asyncDispose]() };
 }
 
+/** Ends before the time limit of a test, which would not tell what the page shows. */
+const STEPS_MS = 280_000;
+/** A failed page gets this time to tell what it shows. */
+const ANSWER_MS = 10_000;
+
 /** Opens a fresh browser, runs the test, and fails if the pages logged errors, broke the content security policy, or left the server. */
 export async function visit(
   browser: Browser,
@@ -111,9 +116,12 @@ export async function visit(
   await using watched = await watchPage(browser, world, options);
   const { page } = watched;
   try {
-    await test({ page, screen: (path) => `${world.baseUrl}/console/${world.orgUid}${path}` });
+    const steps = test({ page, screen: (path) => `${world.baseUrl}/console/${world.orgUid}${path}` });
+    // Playwright waits for ever for a page that does not evaluate an expression.
+    await within(steps, () => `the steps take longer than ${STEPS_MS} ms`, STEPS_MS);
   } catch (error) {
-    const text = await page.evaluate<string>("document.body.innerText").catch(() => "nothing");
+    const shown = page.evaluate<string>("document.body.innerText");
+    const text = await within(shown, () => "", ANSWER_MS).catch(() => "nothing");
     throw new Error(`${page.url()} shows: ${text}\nErrors of the page: ${watched.errors.join("\n")}`, { cause: error });
   }
   watched.assertNoErrors();
