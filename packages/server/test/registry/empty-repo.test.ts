@@ -29,11 +29,32 @@ for (const kind of ["sqlite", "postgres"] as const) {
       }
       return [tags.length, history.length];
     };
+    for (const repoUid of [large, other]) for (let i = 1; i < 5; i++) await world.pushImage(repoUid);
+    const content = async (repoUid: string) => {
+      const manifests = await store.reader.selectFrom("manifest").select("digest").where("repo_uid", "=", repoUid).execute();
+      const used = await store.reader
+        .selectFrom("manifest_reference")
+        .select("digest")
+        .distinct()
+        .where("repo_uid", "=", repoUid)
+        .orderBy("digest")
+        .execute();
+      const linked = store.reader.selectFrom("repo_blob").select("digest").where("repo_uid", "=", repoUid).orderBy("digest");
+      return { manifests: manifests.length, used, linked: await linked.execute() };
+    };
+    const before = await content(large);
+    assert.equal(before.manifests, 5);
     await createRepoEmptying(store)(large);
+    assert.deepEqual(await content(large), before);
     assert.deepEqual(await left(large), [8, 8]);
     await createRepoEmptying(store, PIECE)(large);
     const [tags = 0, history = 0] = await left(large);
     assert.ok(tags > 0 && tags <= PIECE && history > 0 && history <= PIECE);
+    const after = await content(large);
+    assert.ok(after.manifests > 0 && after.manifests <= PIECE);
+    const links = new Set(after.linked.map((link) => link.digest));
+    assert.ok(after.used.every((reference) => links.has(reference.digest)) && links.size <= after.used.length + PIECE);
     assert.deepEqual(await left(other), [8, 8]);
+    assert.equal((await content(other)).manifests, 5);
   });
 }

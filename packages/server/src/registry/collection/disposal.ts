@@ -8,11 +8,13 @@
 import type { BlobReference } from "../../blobs/references.ts";
 import { createBlobRemoval, type RemovedBlob } from "../../blobs/removal.ts";
 import type { BlobStore } from "../../blobs/store.ts";
-import type { Store, WriteDb } from "../../db/store.ts";
+import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
 import { lockRepo } from "../content/lock-repo.ts";
+import { chunkManifests } from "../content/manifest-chunks.ts";
 import type { Uploads } from "../content/uploads.ts";
 import { type Content, type Cutoff, garbageAmong } from "./garbage.ts";
 
+/** Digests by repo. */
 type ByRepo = ReadonlyMap<string, readonly string[]>;
 
 /** Each method returns what it deleted of what was found. With manifests it deletes the manifests that need them. */
@@ -44,7 +46,12 @@ export function createDisposal(options: DisposalOptions): Disposal {
       for (const uid of stale) await uploads.cancel({ uid });
       return stale;
     },
-    manifests: (found) => inEachRepo(store, found, (db, repoUid, digests) => removeManifests(db, repoUid, digests, cutoff)),
+    async manifests(found) {
+      const gone: Content[] = [];
+      for (const chunk of await chunksOf(store.reader, found))
+        gone.push(...(await inEachRepo(store, chunk, (db, repoUid, digests) => removeManifests(db, repoUid, digests, cutoff))));
+      return gone;
+    },
     links: (found) => inEachRepo(store, found, (db, repoUid, digests) => removeLinks(db, repoUid, digests, cutoff)),
     blobs(found) {
       const digests = found.map(({ digest }) => digest);
@@ -52,6 +59,21 @@ export function createDisposal(options: DisposalOptions): Disposal {
     },
     orphan: removal.removeOrphan,
   };
+}
+
+async function chunksOf(db: ReadDb, found: ByRepo): Promise<readonly ByRepo[]> {
+  const sizes: (Content & { readonly size: number })[] = [];
+  for (const [repoUid, digests] of found) {
+    const wanted = db.selectFrom(db.dialect.valuesOf(digests).as("d")).select("d.value");
+    const query = db.selectFrom("manifest").select(["digest", "size"]).where("repo_uid", "=", repoUid).where("digest", "in", wanted);
+    for (const { digest, size } of await query.execute()) sizes.push({ repoUid, digest, size });
+  }
+  return chunkManifests(sizes, sizes.length).map((chunk) => byRepo(chunk));
+}
+
+export function byRepo(contents: readonly Content[]): ByRepo {
+  const repos = Map.groupBy(contents, ({ repoUid }) => repoUid);
+  return new Map([...repos].map(([repoUid, some]) => [repoUid, some.map(({ digest }) => digest)]));
 }
 
 type Remove = (db: WriteDb, repoUid: string, digests: readonly string[]) => Promise<readonly { readonly digest: string }[]>;

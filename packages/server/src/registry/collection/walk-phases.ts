@@ -4,7 +4,7 @@ import type { RemovedBlob } from "../../blobs/removal.ts";
 import type { BlobStore, ListedBlob } from "../../blobs/store.ts";
 import type { Store } from "../../db/store.ts";
 import type { Phase } from "./collection-state.ts";
-import type { Disposal } from "./disposal.ts";
+import { byRepo, type Disposal } from "./disposal.ts";
 import {
   type Content,
   type Cutoff,
@@ -113,14 +113,4 @@ function createOrphanStep({ store, blobs, cutoff, disposal, onGarbage }: PhaseOp
 /** Takes full batches from the list, and at the end of the phase also the rest. */
 function* takeFull<T>(waiting: T[], next: string | undefined): Iterable<T[]> {
   while (waiting.length >= DISPOSAL_SIZE || (next === undefined && waiting.length > 0)) yield waiting.splice(0, DISPOSAL_SIZE);
-}
-
-function byRepo(contents: readonly Content[]): ReadonlyMap<string, readonly string[]> {
-  const repos = new Map<string, string[]>();
-  for (const { repoUid, digest } of contents) {
-    const digests = repos.get(repoUid);
-    if (digests === undefined) repos.set(repoUid, [digest]);
-    else digests.push(digest);
-  }
-  return repos;
 }

@@ -4,9 +4,10 @@
  */
 import { sql } from "kysely";
 import { appendToCounts } from "../../db/resource-count.ts";
-import type { Store, WriteDb } from "../../db/store.ts";
-import { deleteAllButLastChunk, deleteRows, type Rows } from "../../jobs/delete-in-chunks.ts";
+import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
+import { type DeleteChunk, deleteAllButLastChunk, deleteRows, type Rows } from "../../jobs/delete-in-chunks.ts";
 import { lockRepo } from "./lock-repo.ts";
+import { chunkManifests } from "./manifest-chunks.ts";
 
 /** Rows of a kind per transaction, and those that are left for the last one. */
 const CHUNK_SIZE = 2_000;
@@ -16,17 +17,40 @@ export type EmptyRepo = (repoUid: string) => Promise<void>;
 
 export function createRepoEmptying(store: Store, chunkSize = CHUNK_SIZE): EmptyRepo {
   return async (repoUid) => {
-    const contents: readonly Rows[] = [
-      { table: "tag", key: ["uid"], condition: sql<boolean>`parent = ${repoUid}` },
-      { table: "manifest", key: ["repo_uid", "digest"], condition: sql<boolean>`repo_uid = ${repoUid}` },
-      { table: "tag_history", key: ["seq"], condition: sql<boolean>`repo_uid = ${repoUid}` },
-    ];
-    for (const rows of contents)
-      await deleteAllButLastChunk({ store, chunkSize }, rows, async (db, limit) => {
+    const empty = (rows: Rows, deleteChunk: DeleteChunk = (db, limit) => deleteRows(db, rows, limit)) =>
+      deleteAllButLastChunk({ store, chunkSize }, rows, async (db, limit) => {
         await lockRepo(db, repoUid);
-        return rows.table === "tag" ? deleteTags(db, repoUid, limit) : deleteRows(db, rows, limit);
+        return deleteChunk(db, limit);
       });
+    await empty({ table: "tag", key: ["uid"], condition: sql<boolean>`parent = ${repoUid}` }, (db, limit) =>
+      deleteTags(db, repoUid, limit),
+    );
+    await emptyManifests(store, repoUid, chunkSize);
+    // Manifests that are left, or that were pushed meanwhile, keep their blobs.
+    const isUsed = sql`exists (select 1 from manifest_reference as r where r.repo_uid = repo_blob.repo_uid and r.digest = repo_blob.digest)`;
+    await empty({ table: "repo_blob", key: ["repo_uid", "digest"], condition: sql<boolean>`repo_uid = ${repoUid} and not ${isUsed}` });
+    await empty({ table: "tag_history", key: ["seq"], condition: sql<boolean>`repo_uid = ${repoUid}` });
   };
+}
+
+async function emptyManifests(store: Store, repoUid: string, chunkSize: number): Promise<void> {
+  while ((await firstChunks(store.reader, repoUid, chunkSize)).length > 1)
+    await store.transaction(async (db) => {
+      await lockRepo(db, repoUid);
+      const [digests = []] = await firstChunks(db, repoUid, chunkSize);
+      await db
+        .deleteFrom("manifest")
+        .where("repo_uid", "=", repoUid)
+        .where("digest", "in", (eb) => eb.selectFrom(db.dialect.valuesOf(digests).as("d")).select("d.value"))
+        .execute();
+    });
+}
+
+/** Digests. The first chunk is whole. There is a second one if the repo has more manifests. */
+async function firstChunks(db: ReadDb, repoUid: string, chunkSize: number): Promise<string[][]> {
+  const query = db.selectFrom("manifest").select(["digest", "size"]).where("repo_uid", "=", repoUid).orderBy("digest");
+  const rows = await query.limit(chunkSize + 1).execute();
+  return chunkManifests(rows, chunkSize).map((chunk) => chunk.map(({ digest }) => digest));
 }
 
 async function deleteTags(db: WriteDb, repoUid: string, limit: number): Promise<number> {
