@@ -3,7 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { type RawBuilder, sql } from "kysely";
+import { pruneFindings } from "../../src/advisories/findings/prune.ts";
 import type { Store } from "../../src/db/store.ts";
+import { CRITICAL, createFindingsWorld, osv, rangeBefore } from "../harness/advisories/findings-world.ts";
 import { createStorageFixture, GRACE_MS } from "../harness/registry/storage-fixture.ts";
 import { assertYielding } from "../harness/robustness/cost-checks.ts";
 import { startWorld } from "../harness/world.ts";
@@ -67,4 +69,43 @@ test("collecting manifests that refer to as many blobs as possible lets other re
   world.clock.advance(GRACE_MS);
   await assertYielding("collecting manifests", () => world.collector.run());
   assert.equal(await countOf(world.store, sql`manifest`), 0);
+});
+
+test("deleting packages with many findings lets other requests run", async () => {
+  await using world = await startWorld();
+  const { store, orgUid, clock } = world;
+  await fill(
+    store,
+    sql`insert into matched_package (org_uid, type, name, version, origin, distribution, match_name, match_origin, origin_version, is_matched)
+      select ${orgUid}, 'apk', 'p' || n.i, '1', '', '', 'apk p' || n.i, '', '', 1 from ${numbers(500)} as n`,
+    sql`insert into finding (package_id, vulnerability, open_time, severity, is_suppressed, detail)
+      select p.id, 'CVE-2024-' || n.i, ${TIME}, 3, 0, ${"x".repeat(400)} from ${numbers(100)} as n cross join matched_package as p`,
+  );
+  await assertYielding("deleting packages", () => pruneFindings({ store, clock }));
+  assert.equal(await countOf(store, sql`matched_package`), 0);
+  assert.equal(await countOf(store, sql`finding`), 0);
+});
+
+test("critical vulnerabilities of packages that many images have let other requests run", async () => {
+  await using world = await startWorld();
+  const { store } = world;
+  const names = Array.from({ length: 100 }, (_, i) => `p${i}`);
+  using given = await createFindingsWorld(world);
+  await given.push(names.map((name) => `${name} 1-r0`));
+  await given.settle();
+  await fill(
+    store,
+    sql`insert into image_scan (digest, state, attempts, distribution, error, package_count)
+      select ${digest(sql`n.i`)}, 'done', 0, '', '', 100 from ${numbers(2500)} as n`,
+    sql`insert into matched_image (org_uid, digest, match_time) select ${given.org}, ${digest(sql`n.i`)}, ${TIME} from ${numbers(2500)} as n`,
+    sql`insert into matched_image_package (image_id, package_id)
+      select i.id, p.id from matched_image as i cross join matched_package as p where true on conflict do nothing`,
+  );
+  const advisory = (name: string) => osv(`CVE-2024-${name}`, [{ ecosystem: "Wolfi", name, events: rangeBefore("2-r0") }]);
+  await given.score(Object.fromEntries(names.map((name) => [`CVE-2024-${name}`, CRITICAL])));
+  await assertYielding("alerts", async () => {
+    await given.importAdvisories(names.map(advisory));
+    await given.settle();
+  });
+  assert.equal(await countOf(store, sql`finding where severity = 6`), names.length);
 });

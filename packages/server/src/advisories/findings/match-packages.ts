@@ -56,11 +56,10 @@ async function compareChunk(packages: readonly MatchedPackage[], orgUid: string,
   const changes = findChanges(found, await readOpen(context.store.reader, packages));
   for (let start = 0; start < changes.length; start += CHANGES_PER_TRANSACTION) {
     const chunk = changes.slice(start, start + CHANGES_PER_TRANSACTION);
-    await context.write(async (db) => {
-      await storeChanges(db, chunk, context.now());
-      const critical = chunk.filter(isCriticalChange).map(({ packageId }) => packageId);
-      await requestAlerts(db, orgUid, [...new Set(critical)]);
-    });
+    const critical = chunk.filter(isCriticalChange).map(({ packageId }) => packageId);
+    // First, because a change that is stored would not be found again after a crash. The looks wait for the comparison anyway.
+    await requestAlerts(context, orgUid, [...new Set(critical)]);
+    await context.write((db) => storeChanges(db, chunk, context.now()));
   }
 }
 

@@ -1,9 +1,9 @@
 /** Deletes packages that no image has any more, and findings that were closed long ago. */
 import { sql } from "kysely";
-import type { Store } from "../../db/store.ts";
+import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
 import { deleteInChunks, deleteRows } from "../../jobs/delete-in-chunks.ts";
 import { Loop, waitFully } from "../../jobs/loop.ts";
-import { createPace } from "../../jobs/pace.ts";
+import { createPace, type Pace } from "../../jobs/pace.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 
@@ -33,10 +33,57 @@ export function startPruningFindings({ log, ...options }: PruneOptions & { reado
 }
 
 export async function pruneFindings({ store, clock }: PruneOptions): Promise<void> {
-  const chunks = { store, chunkSize: CHUNK_SIZE, pace: createPace({ pauseFactor: PAUSE_FACTOR }) };
-  const isUnused = sql<boolean>`not exists (select 1 from matched_image_package as l where l.package_id = matched_package.id)`;
-  await deleteInChunks(chunks, (db, limit) => deleteRows(db, { table: "matched_package", key: ["id"], condition: isUnused }, limit));
+  const pace = createPace({ pauseFactor: PAUSE_FACTOR });
+  await deleteUnusedPackages(store, pace);
   const before = new Date(clock.now().getTime() - RETENTION_MS).toISOString();
   const rows = { table: "finding", key: ["package_id", "vulnerability", "open_time"], condition: sql<boolean>`close_time < ${before}` };
-  await deleteInChunks(chunks, (db, limit) => deleteRows(db, rows, limit));
+  await deleteInChunks({ store, chunkSize: CHUNK_SIZE, pace }, (db, limit) => deleteRows(db, rows, limit));
+}
+
+/** Walks through all packages, because a statement that looks for the unused ones would read those in use before them each time. */
+async function deleteUnusedPackages(store: Store, pace: Pace): Promise<void> {
+  for (let page = await readPage(store.reader, 0); page.length > 0; page = await readPage(store.reader, page.at(-1)?.id ?? 0))
+    for (const ids of chunkByFindings(page)) await pace(() => store.transaction((db) => deletePackages(db, ids)));
+}
+
+interface Package {
+  readonly id: number;
+  /** Null if an image has the package. */
+  readonly findings: number | null;
+}
+
+async function readPage(db: ReadDb, after: number): Promise<readonly Package[]> {
+  const count = sql`(select count(*) from finding as f where f.package_id = p.id)`;
+  const { rows } = await sql<Package>`select p.id, case when ${isUnused("p")} then ${count} end as findings
+    from (select id from matched_package where id > ${after} order by id limit ${CHUNK_SIZE}) as p order by p.id`.execute(db);
+  return rows;
+}
+
+function isUnused(table: string) {
+  return sql<boolean>`not exists (select 1 from matched_image_package as l where l.package_id = ${sql.ref(table)}.id)`;
+}
+
+/** Ids of the unused packages. Their findings are rows of the transaction, too. */
+function chunkByFindings(page: readonly Package[]): number[][] {
+  const chunks: number[][] = [];
+  let rows = CHUNK_SIZE;
+  for (const { id, findings } of page) {
+    if (findings === null) continue;
+    rows += 1 + Number(findings);
+    if (rows > CHUNK_SIZE) {
+      chunks.push([]);
+      rows = 1 + Number(findings);
+    }
+    chunks.at(-1)?.push(id);
+  }
+  return chunks;
+}
+
+/** An image may have got one of them meanwhile. */
+async function deletePackages(db: WriteDb, ids: readonly number[]): Promise<void> {
+  const given = db.dialect.rowsOf(
+    ids.map((id) => ({ id })),
+    { id: "bigint" },
+  );
+  await sql`delete from matched_package where id in (select g.id from ${given} as g) and ${isUnused("matched_package")}`.execute(db);
 }

@@ -1,9 +1,11 @@
 /** The requests of one organization: which are next, and their removal with the results. */
 import { randomUUID } from "node:crypto";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { sql } from "kysely";
 import { readState, setState } from "../../db/server-state.ts";
 import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
 import type { MatchRequestTable } from "../tables.ts";
+import type { MatchContext } from "./match-context.ts";
 
 type Kind = MatchRequestTable["kind"];
 
@@ -57,18 +59,48 @@ export async function requestPackages(db: WriteDb, keys: readonly string[], orgU
     on conflict (org_uid, kind, name) do update set token = excluded.token`.execute(db);
 }
 
-/** Requests a look at the images of these packages for critical findings, unless their first look must stay quiet. */
-export async function requestAlerts(db: WriteDb, orgUid: string, packageIds: readonly number[]): Promise<void> {
+/** The images of an organization that are looked for packages in one statement. */
+const IMAGES_PER_PAGE = 200;
+
+/**
+ * Requests a look at the images of these packages for critical findings, unless their first look must stay quiet. Many
+ * images have the same packages, so this takes a transaction per page of images.
+ */
+export async function requestAlerts({ store, write }: MatchContext, orgUid: string, packageIds: readonly number[]): Promise<void> {
   if (packageIds.length === 0) return;
+  for (
+    let page = await imagesAfter(store.reader, orgUid, 0);
+    page.length > 0;
+    page = await imagesAfter(store.reader, orgUid, page.at(-1)!)
+  ) {
+    const digests = await imagesWith(store.reader, packageIds, page);
+    if (digests.length > 0) await write((db) => insertAlerts(db, orgUid, digests));
+    await nextTurn();
+  }
+}
+
+async function imagesAfter(db: ReadDb, orgUid: string, after: number): Promise<number[]> {
+  const query = db.selectFrom("matched_image").select("id").where("org_uid", "=", orgUid).where("id", ">", after);
+  return (await query.orderBy("id").limit(IMAGES_PER_PAGE).execute()).map(({ id }) => Number(id));
+}
+
+/** @param images ids, sorted, without a gap. @returns digests */
+async function imagesWith(db: ReadDb, packageIds: readonly number[], images: readonly number[]): Promise<string[]> {
   const ids = db.dialect.rowsOf(
     packageIds.map((id) => ({ id })),
     { id: "bigint" },
   );
+  const { rows } = await sql<{ digest: string }>`select i.digest from matched_image as i where i.id in (
+    select l.image_id from ${ids} as p cross join matched_image_package as l
+      where l.package_id = p.id and l.image_id >= ${images[0]} and l.image_id <= ${images.at(-1)})`.execute(db);
+  return rows.map(({ digest }) => digest);
+}
+
+async function insertAlerts(db: WriteDb, orgUid: string, digests: readonly string[]): Promise<void> {
   await sql`insert into match_request (org_uid, kind, name, token)
-    select distinct ${orgUid}, 'alert', i.digest, ${randomUUID()} from ${ids} as p
-      join matched_image_package as l on l.package_id = p.id join matched_image as i on i.id = l.image_id
-      where not exists (select 1 from match_request as q where q.org_uid = ${orgUid} and q.kind = 'quiet' and q.name = i.digest)
-      order by i.digest
+    select ${orgUid}, 'alert', v.value, ${randomUUID()} from ${db.dialect.valuesOf(digests)} as v
+      where not exists (select 1 from match_request as q where q.org_uid = ${orgUid} and q.kind = 'quiet' and q.name = v.value)
+      order by v.value
     on conflict (org_uid, kind, name) do update set token = excluded.token`.execute(db);
 }
 
