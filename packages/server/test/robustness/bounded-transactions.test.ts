@@ -8,11 +8,13 @@ import type { Store } from "../../src/db/store.ts";
 import { CRITICAL, createFindingsWorld, osv, rangeBefore } from "../harness/advisories/findings-world.ts";
 import { createStorageFixture, GRACE_MS } from "../harness/registry/storage-fixture.ts";
 import { assertYielding } from "../harness/robustness/cost-checks.ts";
+import { until } from "../harness/wait.ts";
 import { startWorld } from "../harness/world.ts";
 
 const TIME = "2024-01-01T00:00:00.000Z";
 /** Collection keeps links that were touched then. */
 const FUTURE = "9999-01-01T00:00:00.000Z";
+const HOUR_MS = 3_600_000;
 
 /** The numbers from 1 to `last`, in the column `i`. */
 const numbers = (last: number) => sql`(with recursive n(i) as (select 1 union all select i + 1 from n where i < ${last}) select i from n)`;
@@ -108,4 +110,22 @@ test("critical vulnerabilities of packages that many images have let other reque
     await given.settle();
   });
   assert.equal(await countOf(store, sql`finding where severity = 6`), names.length);
+});
+
+test("deleting abandoned imports of many parts lets other requests run", async () => {
+  await using world = await startWorld();
+  const { store, orgUid, clock } = world;
+  const zeros = "read_count, created_count, updated_count, unchanged_count, problem_count, received_bytes, approves, may_delete, attempts";
+  await fill(
+    store,
+    sql`insert into advisory_import (uid, parent, org_uid, kind, file_name, file, state, create_time, write_time,
+        error, etag, last_modified, digest, ${sql.raw(zeros)})
+      select ${orgUid} || '/' || n.i, ${orgUid}, ${orgUid}, 'advisories', '', n.i, 'uploading', ${TIME}, ${TIME},
+        '', '', '', '', 0, 0, 0, 0, 0, 0, 0, 0, 0 from ${numbers(20)} as n`,
+    sql`insert into advisory_import_part (import_uid, part_offset, size, sha256)
+      select i.uid, n.i, 1, ${"a".repeat(64)} from ${numbers(10_000)} as n cross join advisory_import as i`,
+  );
+  clock.advance(2 * HOUR_MS);
+  await assertYielding("deleting imports", () => until(async () => (await countOf(store, sql`advisory_import`)) === 0));
+  assert.equal(await countOf(store, sql`advisory_import_part`), 0);
 });

@@ -1,7 +1,8 @@
 /** Deletes imports whose upload was abandoned, imports that ended long ago, and staged files that no import and no fetch needs. */
+import { sql } from "kysely";
 import type { StagedFiles } from "../../../blobs/staged-files.ts";
 import type { ReadDb, Store, WriteDb } from "../../../db/store.ts";
-import { deleteInChunks } from "../../../jobs/delete-in-chunks.ts";
+import { deleteInChunks, deleteRows } from "../../../jobs/delete-in-chunks.ts";
 import { Loop } from "../../../jobs/loop.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import type { Log } from "../../../lib/log.ts";
@@ -21,6 +22,8 @@ const KEPT_MS = 30 * 24 * HOUR_MS;
 const POLL_MS = 1000;
 /** Imports per transaction: each may have a thousand problems. */
 const CHUNK_SIZE = 20;
+/** Parts per transaction. */
+const PARTS = 2000;
 
 /** Several servers may sweep at the same time. */
 export function startSweep(options: SweepOptions): AsyncDisposable {
@@ -42,9 +45,19 @@ export function startSweep(options: SweepOptions): AsyncDisposable {
 
 async function sweep(options: SweepOptions): Promise<void> {
   const now = options.clock.now().getTime();
-  await deleteImports(options, "write_time", new Date(now - ABANDONED_MS));
+  const abandoned = new Date(now - ABANDONED_MS);
+  await deleteParts(options.store, abandoned);
+  await deleteImports(options, "write_time", abandoned);
   await deleteImports(options, "end_time", new Date(now - KEPT_MS));
   await removeOrphans(options);
+}
+
+/** An abandoned import may have ten thousand parts. Those that ended have none. */
+async function deleteParts(store: Store, before: Date): Promise<void> {
+  const imports = sql`select uid from advisory_import where state = 'uploading' and write_time < ${before.toISOString()}`;
+  const condition = sql<boolean>`import_uid in (${imports})`;
+  const rows = { table: "advisory_import_part", key: ["import_uid", "part_offset"], condition };
+  await deleteInChunks({ store, chunkSize: PARTS }, (db, limit) => deleteRows(db, rows, limit));
 }
 
 type Column = "write_time" | "end_time";
