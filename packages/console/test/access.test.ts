@@ -128,7 +128,6 @@ await describeConsole("access in the console", ({ world, walk }) => {
       );
       const provider = await world.must(IdentityProvidersService.method.getIdentityProvider, { uid });
       assert.deepEqual([provider.description, provider.configuration.value?.groupsClaim], ["edited", "teams"]);
-      await world.must(IdentityProvidersService.method.deleteIdentityProvider, { uid });
 
       const parent = world.orgUid;
       const { uid: group } = await world.must(GroupsService.method.createGroup, { parent, group: { name: "before" } });
@@ -146,6 +145,8 @@ await describeConsole("access in the console", ({ world, walk }) => {
       );
       const identity = await world.must(IdentitiesService.method.getIdentity, { uid: robot });
       assert.deepEqual([identity.description, identity.name], ["edited", "after"]);
+      // Not before the page is elsewhere: after an edit, it reads its object again.
+      await world.must(IdentityProvidersService.method.deleteIdentityProvider, { uid });
     },
   );
 
