@@ -194,11 +194,16 @@ describe("the budget of unread bytes over gRPC", () => {
 describe("readers who do not read", () => {
   const idle = { limits: { readIdleMs: 400 } };
 
-  test("lose their connection of HTTP/1.1, and the bytes that waited are free", async () => {
+  test("lose their connection of HTTP/1.1, and the bytes that waited are free", async (t) => {
+    // The server checks for idle readers only when the test says so, however long the second request takes.
+    t.mock.timers.enable({ apis: ["setInterval"] });
     await using server = await start(idle);
     const unread = await askAndStop(server.port, "/large", as("alice"));
     assert.equal((await askAndStop(server.port, "/x", as("alice"))).status, 429);
-    await until(async () => (await fetch(`http://127.0.0.1:${server.port}/x`, { headers: as("alice") })).status === 200);
+    await until(async () => {
+      t.mock.timers.tick(idle.limits.readIdleMs);
+      return (await fetch(`http://127.0.0.1:${server.port}/x`, { headers: as("alice") })).status === 200;
+    });
     let bytes = 0;
     unread.socket.on("data", (chunk: Buffer) => {
       bytes += chunk.length;
