@@ -72,7 +72,7 @@ describeWithWorld("imports from an address", (world) => {
       assert.deepEqual([failed.state, failed.endTime !== undefined], [Import_State.FAILED, true], path);
       assert.match(failed.error, reason);
     }
-    assert.deepEqual(await stagedFiles(world), []);
+    await until(async () => (await stagedFiles(world)).length === 0);
   });
 
   it("an address without https, with a password or of no server is refused, as are an unknown kind and the records of all organizations", async () => {
