@@ -260,6 +260,8 @@ await describeConsole("the console", ({ world, walk }) => {
     await page.getByRole("tab", { name: "Bindings" }).click();
     await page.getByRole("row", { name: /robot.*my-org/ }).waitFor();
     await page.getByRole("link", { name: "my-org" }).click();
+    // The screen of the role, which stays until the group's is loaded, has such a row, too.
+    await page.getByRole("heading", { name: "my-org" }).waitFor();
     await page.getByRole("row", { name: /robot/ }).getByRole("button", { name: "Remove" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
     await page.getByRole("row", { name: /robot/ }).waitFor({ state: "detached" });

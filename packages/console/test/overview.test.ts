@@ -143,6 +143,8 @@ await describeConsole("the console's overview", ({ world, walk }) => {
     await assertAccessible(page);
     await page.goto(screen(`/repository/${uid}`));
     await page.getByRole("link", { name: "v1", exact: true }).click();
+    // The screen of the repository, which stays until the tag's is loaded, has such a button, too.
+    await page.getByRole("heading", { name: "v1", exact: true }).waitFor();
     await page.getByRole("button", { name: "Delete" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByText("Signatures, attestations and SBOMs: 2 (application/x.sbom, application/x.signature)").waitFor();
