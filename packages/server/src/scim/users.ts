@@ -202,6 +202,6 @@ async function findIdentities(db: ReadDb, idpUid: string, externalId: string | n
  * that a reactivated person must log in again. Logins by other ways are not the directory's concern.
  */
 async function revokeLogins(db: WriteDb, grants: Grants, idpUid: string, externalId: string | null): Promise<void> {
-  await revokeLoginsThrough(db, idpUid, await findIdentities(db, idpUid, externalId, true));
+  await revokeLoginsThrough(db, [idpUid], await findIdentities(db, idpUid, externalId, true));
   await grants.recordChange(db, await findIdentities(db, idpUid, externalId));
 }

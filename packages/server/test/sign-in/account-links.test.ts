@@ -8,9 +8,11 @@ import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { IdentityProvidersService } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
 import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
+import { newUid } from "../../src/lib/uid.ts";
 import { codeOf } from "../harness/clients.ts";
 import { storeNames } from "../harness/harness.ts";
 import { eventsAfter, lastSeq } from "../harness/outbox.ts";
+import { assertYielding } from "../harness/robustness/cost-checks.ts";
 import { submitTo } from "../harness/sign-in/account-visitor.ts";
 import { linking, uidOf } from "../harness/sign-in/linking.ts";
 import { type SignInWorld, startSignInWorld } from "../harness/sign-in/sign-in-world.ts";
@@ -232,6 +234,23 @@ for (const store of storeNames) {
       const late = await submitTo(visitor, question, "/oauth/account/connect", { answer: "yes" });
       assert.match(late.text, /has changed in the meantime/);
       assert.equal(uidOf(await throughAcme("stolen")), personUid("stolen"));
+    });
+
+    // The last test, because the providers stay.
+    test("the removal of a link in an organization with thousands of identity providers lets other requests run", async () => {
+      const holder = await person("many-providers@example.test");
+      await link(holder, "many-providers");
+      const token = await throughAcme("many-providers");
+      await world.store.transaction(async (db) => {
+        const row = await db.selectFrom("identity_provider").selectAll().where("uid", "=", world.acme.provider).executeTakeFirstOrThrow();
+        for (let i = 0; i < 30; i++) {
+          const rows = Array.from({ length: 100 }, () => ({ ...row, issuer: "https://unused.example", uid: newUid(world.acme.uid) }));
+          await db.insertInto("identity_provider").values(rows).execute();
+        }
+      });
+      const [{ uid = "" } = {}] = await linksOf(holder.token);
+      await assertYielding("removing a link", () => world.must(AccountLinksService.method.removeAccountLink, { uid }));
+      assert.equal(codeOf(await world.rest.call(SessionsService.method.listSessions, {}, token)), 16);
     });
   });
 }

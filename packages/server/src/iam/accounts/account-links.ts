@@ -107,7 +107,11 @@ export async function deleteLink(db: WriteDb, uid: string, grants: Pick<Grants, 
   if (link === undefined) return undefined;
   await db.deleteFrom("account_link").where("uid", "=", uid).execute();
   const providers = await db.selectFrom("identity_provider").select("uid").where("parent", "=", link.org_uid).execute();
-  for (const provider of providers) await revokeLoginsThrough(db, provider.uid, [link.identity_uid]);
+  await revokeLoginsThrough(
+    db,
+    providers.map((provider) => provider.uid),
+    [link.identity_uid],
+  );
   await grants.recordChange(db, [link.identity_uid, link.linked_uid]);
   return link;
 }

@@ -124,15 +124,20 @@ export async function endAllSessions(db: WriteDb, identityUid: string): Promise<
 }
 
 /**
- * Ends only the sessions that came from logins through the identity provider, and deletes their refresh tokens. Waits as
+ * Ends only the sessions that came from logins through the identity providers, and deletes their refresh tokens. Waits as
  * `revokeFamily` does.
  */
-export async function revokeLoginsThrough(db: WriteDb, provider: string, identityUids: readonly string[]): Promise<void> {
+export async function revokeLoginsThrough(db: WriteDb, providers: readonly string[], identityUids: readonly string[]): Promise<void> {
   if (identityUids.length === 0) return;
+  const wanted = new Set<string | undefined>(providers);
   await db.dialect.forUpdate(db.selectFrom("identity").select("uid").where("uid", "in", identityUids).orderBy("uid")).execute();
-  await db.deleteFrom("login_session").where("identity_uid", "in", identityUids).where("provider", "=", provider).execute();
+  await db
+    .deleteFrom("login_session")
+    .where("identity_uid", "in", identityUids)
+    .where("provider", "in", (eb) => eb.selectFrom(db.dialect.valuesOf(providers).as("v")).select("v.value"))
+    .execute();
   const query = db.selectFrom("refresh_token").select(["token_hash", "grant_json"]).where("identity_uid", "in", identityUids);
-  const rows = (await query.execute()).filter((row) => (JSON.parse(row.grant_json) as Partial<StoredGrant>).provider === provider);
+  const rows = (await query.execute()).filter((row) => wanted.has((JSON.parse(row.grant_json) as Partial<StoredGrant>).provider));
   for (const { token_hash } of rows) await db.deleteFrom("refresh_token").where("token_hash", "=", token_hash).execute();
 }
 
