@@ -24,6 +24,7 @@ import { organizationLimits } from "./migrations/048-organization-limits.ts";
 import { accountLinks } from "./migrations/050-account-links.ts";
 import { sharedAddresses } from "./migrations/051-shared-addresses.ts";
 import { savedFilters } from "./migrations/053-saved-filters.ts";
+import { providersByClient } from "./migrations/062-providers-by-client.ts";
 import { iamTables } from "./organization-tables.ts";
 import "./tables.ts";
 
@@ -63,6 +64,7 @@ export const iamDomain: Domain = {
     accountLinks,
     sharedAddresses,
     savedFilters,
+    providersByClient,
   ],
   organizationTables: iamTables,
   search: [

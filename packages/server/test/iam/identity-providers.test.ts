@@ -9,7 +9,7 @@ import { IdentityProviderSchema, IdentityProvidersService } from "@holt/api/gen/
 import { sql } from "kysely";
 import {
   findIdentityProvider,
-  findIdentityProvidersByIssuer,
+  findMatchingProviders,
   findOrganizationProvider,
   openClientSecret,
 } from "../../src/iam/identities/identity-provider-record.ts";
@@ -307,11 +307,17 @@ describeWithWorld("identity providers", (world) => {
     world.clock.advance(1000);
     const second = uidOf(await post(org, { issuer: shared, clientId: "b", clientSecret: "s" }));
     assert.equal((await findOrganizationProvider(reader, name))?.uid, oldest);
-    const found = async (...clients: [string[]?]) =>
-      (await findIdentityProvidersByIssuer(reader, shared, ...clients)).map(({ uid }) => uid);
-    assert.deepEqual(await found(), [oldest, second].toSorted());
-    assert.deepEqual(await found(["b", "c"]), [second]);
-    assert.deepEqual(await findIdentityProvidersByIssuer(reader, `${shared}/`), []);
+    const found = async (issuer: string, clientId: string, uid?: string) =>
+      (await findMatchingProviders(reader, { issuer, clientId, uid })).map((provider) => provider.uid);
+    assert.deepEqual(await found(shared, "b"), [second]);
+    assert.deepEqual(await found(shared, "c"), []);
+    assert.deepEqual(await found(`${shared}/`, "b"), []);
+    assert.deepEqual(await found(shared, "b\0"), []);
+    const namesakes = [second];
+    for (let i = 0; i < 2; i++) namesakes.push(uidOf(await post(org, { issuer: shared, clientId: "b", clientSecret: "s" })));
+    assert.equal((await found(shared, "b")).length, 2);
+    for (const uid of namesakes) assert.deepEqual(await found(shared, "b", uid), [uid]);
+    for (const uid of [oldest, "nonsense"]) assert.deepEqual(await found(shared, "b", uid), []);
     const unverified = uidOf(await world.raw("POST", "/iam/v2/groups", { name: `un${name}` }));
     await post(unverified);
     assert.equal(await findOrganizationProvider(reader, `un${name}`), undefined);

@@ -6,8 +6,11 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { Import_State } from "@holt/api/gen/holt/v1/imports_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
+import { newUid } from "../../src/lib/uid.ts";
 import { entitleOwner } from "../harness/advisories/entitle-owner.ts";
 import { begin, ended } from "../harness/advisories/remote-client.ts";
+import { builtInRole } from "../harness/iam/iam.ts";
+import { startIssuer } from "../harness/oidc-issuer.ts";
 import {
   basic,
   CONFIG,
@@ -126,6 +129,40 @@ describeWithWorld("hostile input to the database", (world) => {
     );
     const remove = (i: number) => ({ op: "remove", path: `members[value eq "${i}" or value co "x"]` });
     await assertCheap("filters of members", patch(groupId, times(1000, remove), "Groups"));
+  });
+
+  test("thousands of identity providers with one issuer make no sign-in with it cost the main thread much", async () => {
+    await using issuer = await startIssuer({ now: world.clock.now });
+    const defaultRole = await builtInRole(world, "viewer");
+    const create = async (parent: string, clientId: string) => {
+      const additionalScopes = Array.from({ length: 32 }, (_, i) => `${i}`.padEnd(256, "x"));
+      const oidc = { issuer: issuer.issuer, clientId, clientSecret: "s", additionalScopes };
+      const { status, text } = await world.raw("POST", `/iam/v2/identityProviders/${parent}`, { name: "sso", defaultRole, oidc });
+      assert.equal(status, 200, text);
+    };
+    const hostile = await world.group("", "hostile");
+    await create(hostile, "many");
+    await create(await world.group("", "victim"), "victim");
+    await world.store.transaction(async (db) => {
+      const row = await db.selectFrom("identity_provider").selectAll().where("parent", "=", hostile).executeTakeFirstOrThrow();
+      const copies = Array.from({ length: 100 }, () => row);
+      for (let i = 0; i < 30; i++) {
+        const rows = copies.map((copy) => ({ ...copy, uid: newUid(hostile) }));
+        await db.insertInto("identity_provider").values(rows).execute();
+      }
+    });
+    const exchange = (token: string) => ({ method: "POST", path: "/sts/exchange", headers: { authorization: `Bearer ${token}` } });
+    for (const [what, client] of Object.entries({
+      "a token for nobody": "other",
+      "a token for many": "many",
+      "a token for one": "victim",
+    })) {
+      const token = await issuer.sign({ sub: "x", aud: client });
+      const forged = token.replace(/[^.]+$/, "AAAA");
+      await assertCheap(`${what}, forged`, exchange(forged));
+      const { status, text } = await assertCheap(what, exchange(token));
+      assert.deepEqual([client, status], [client, client === "many" ? 400 : 404], text);
+    }
   });
 
   test("importing hostile advisories lets other requests run", async () => {

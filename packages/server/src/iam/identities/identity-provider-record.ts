@@ -5,8 +5,9 @@ import {
   IdentityProviderSchema,
 } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
 import type { ReadDb } from "../../db/store.ts";
+import { isStorableText } from "../../lib/clean-text.ts";
 import { messageFromJson } from "../../lib/proto-json.ts";
-import { isUid, rootOf } from "../../lib/uid.ts";
+import { isUid, rangeBelow, rootOf } from "../../lib/uid.ts";
 import { clientSecretContext } from "../secrets/contexts.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 
@@ -49,18 +50,46 @@ export async function findIdentityProvider(db: ReadDb, uid: string): Promise<Ide
   return row === undefined ? undefined : recordFromRow(row);
 }
 
+/** What a token says about the identity provider that it came from. */
+export interface ProviderQuery {
+  readonly issuer: string;
+  readonly clientId: string;
+  /** Uid of the identity provider; undefined if the caller names none. */
+  readonly uid: string | undefined;
+}
+
 /**
- * Identity providers with the issuer, of all organizations, sorted by uid.
- * @param clientIds if given, only providers with one of these client IDs, such as a token's audiences
+ * Identity providers of all organizations that match, sorted by uid: two at most. Any organization may have thousands
+ * with one issuer, and callers of whom nothing is known yet ask for them.
  */
-export async function findIdentityProvidersByIssuer(
+export async function findMatchingProviders(db: ReadDb, { issuer, clientId, uid }: ProviderQuery): Promise<IdentityProviderRecord[]> {
+  if (!isStorableText(issuer) || !isStorableText(clientId) || (uid !== undefined && !isUid(uid))) return [];
+  const rows = await db
+    .selectFrom("identity_provider")
+    .select(COLUMNS)
+    .where("issuer", "=", issuer)
+    .where("client_id", "=", clientId)
+    .$if(uid !== undefined, (query) => query.where("uid", "=", uid as string))
+    .orderBy("uid")
+    .limit(2)
+    .execute();
+  return rows.map(recordFromRow);
+}
+
+/** Whether an identity provider of another organization has the same issuer. */
+export async function isIssuerOfOthers(
   db: ReadDb,
-  issuer: string,
-  clientIds?: readonly string[],
-): Promise<IdentityProviderRecord[]> {
-  if (issuer.includes("\0")) return [];
-  const rows = await db.selectFrom("identity_provider").select(COLUMNS).where("issuer", "=", issuer).orderBy("uid").execute();
-  return rows.filter((row) => clientIds === undefined || clientIds.includes(row.client_id)).map(recordFromRow);
+  { issuer, organizationUid }: Pick<IdentityProviderRecord, "issuer" | "organizationUid">,
+): Promise<boolean> {
+  const { lower, upper } = rangeBelow(organizationUid);
+  const other = await db
+    .selectFrom("identity_provider")
+    .select("uid")
+    .where("issuer", "=", issuer)
+    .where((eb) => eb.or([eb("uid", "<", lower), eb("uid", ">=", upper)]))
+    .limit(1)
+    .executeTakeFirst();
+  return other !== undefined;
 }
 
 /** The oldest identity provider of the verified organization with this name. */

@@ -9,10 +9,10 @@ import type { Grants } from "../grants/grants.ts";
 import { audienceForms } from "../tokens/audience.ts";
 import { claimMismatch } from "../tokens/claim-match.ts";
 import type { JwksCache } from "../tokens/jwks.ts";
-import { audiencesOf, clientAudiencesOf, normalizeIssuer, type ParsedJwt, stringClaim } from "../tokens/jwt.ts";
+import { audiencesOf, clientAudienceOf, normalizeIssuer, type ParsedJwt, stringClaim } from "../tokens/jwt.ts";
 import type { Login } from "../tokens/login.ts";
 import { verifyWithIssuer } from "../tokens/third-party-tokens.ts";
-import { findIdentityProvidersByIssuer, type IdentityProviderRecord } from "./identity-provider-record.ts";
+import { findMatchingProviders, type IdentityProviderRecord, isIssuerOfOthers } from "./identity-provider-record.ts";
 import { findIdentity } from "./identity-record.ts";
 import { memberAccount, operatorAccount, type PersonAccount } from "./person-account.ts";
 import { createProviderSession, recordMembership } from "./provider-membership.ts";
@@ -59,10 +59,8 @@ function createVerification({ jwks, issuer, clientIds, userIssuers }: UserLogins
 
   /** A token for this server itself may have been issued to any client. */
   function findOurAudience({ claims }: ParsedJwt): string | undefined {
-    return (
-      clientAudiencesOf(claims).find((candidate) => clients.has(candidate)) ??
-      audiencesOf(claims).find((candidate) => server.has(candidate))
-    );
+    const client = clientAudienceOf(claims);
+    return client !== undefined && clients.has(client) ? client : audiencesOf(claims).find((candidate) => server.has(candidate));
   }
 
   return {
@@ -144,8 +142,9 @@ export async function loginFromAccount(account: PersonAccount, db: ReadDb): Prom
  * @throws INVALID_ARGUMENT if there are several
  */
 async function findProvider(db: ReadDb, token: ParsedJwt, uid: string): Promise<IdentityProviderRecord | undefined> {
-  const all = await findIdentityProvidersByIssuer(db, token.issuer, clientAudiencesOf(token.claims));
-  const meant = uid === "" ? all : all.filter((provider) => provider.uid === uid);
+  const clientId = clientAudienceOf(token.claims);
+  if (clientId === undefined) return undefined;
+  const meant = await findMatchingProviders(db, { issuer: token.issuer, clientId, uid: uid === "" ? undefined : uid });
   if (meant.length > 1)
     throw invalidArgument(
       "identity_provider",
@@ -155,13 +154,8 @@ async function findProvider(db: ReadDb, token: ParsedJwt, uid: string): Promise<
 }
 
 /** Whether the operator or another organization also uses the provider's issuer. */
-export async function isSharedIssuer(
-  db: ReadDb,
-  { issuer, organizationUid }: IdentityProviderRecord,
-  users: Pick<UserLogins, "trusts">,
-): Promise<boolean> {
-  if (users.trusts(normalizeIssuer(issuer))) return true;
-  return (await findIdentityProvidersByIssuer(db, issuer)).some((other) => other.organizationUid !== organizationUid);
+export async function isSharedIssuer(db: ReadDb, provider: IdentityProviderRecord, users: Pick<UserLogins, "trusts">): Promise<boolean> {
+  return users.trusts(normalizeIssuer(provider.issuer)) || isIssuerOfOthers(db, provider);
 }
 
 /** Uid of the identity that the unverified token claims. */

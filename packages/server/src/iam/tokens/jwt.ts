@@ -96,12 +96,12 @@ export function audiencesOf(claims: Claims): string[] {
 }
 
 /**
- * Audiences that a client may accept an ID token by as its own ID. If there are several audiences, only the one that the
- * token was issued to, which `azp` names (OpenID Connect Core §3.1.3.7). The others merely may read it.
+ * The audience that a client may accept an ID token by as its own ID. If there are several audiences, only the one that
+ * the token was issued to, which `azp` names (OpenID Connect Core §3.1.3.7). The others merely may read it.
  */
-export function clientAudiencesOf(claims: Claims): string[] {
+export function clientAudienceOf(claims: Claims): string | undefined {
   const audiences = [...new Set(audiencesOf(claims))];
-  return audiences.length < 2 ? audiences : audiences.filter((audience) => audience === claimOf(claims, "azp"));
+  return audiences.length < 2 ? audiences[0] : audiences.find((audience) => audience === claimOf(claims, "azp"));
 }
 
 export function invalidToken(why: string, cause?: unknown): Error {
