@@ -1,6 +1,6 @@
 /** One request to a library on its way through the handlers of its protocol, and helpers to answer it. */
 
-import type { Readable, Writable } from "node:stream";
+import { Readable, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import { assertTermsAccepted, type RequiredTerms } from "../../api/call/required-terms.ts";
@@ -94,6 +94,19 @@ export function answer({ response }: LibraryRequest, status: number, headers: He
 export function answerText({ method, response }: LibraryRequest, contentType: string, text: string, headers: Headers = {}): void {
   begin(response, 200, { "content-type": contentType, "content-length": Buffer.byteLength(text), ...headers });
   response.end(method === "HEAD" ? "" : text);
+}
+
+/** Answers with a text whose parts are made while it is sent, so that a long one neither is in memory nor holds up others. */
+export async function answerParts(
+  exchange: LibraryRequest,
+  contentType: string,
+  parts: AsyncIterable<string>,
+  headers: Headers,
+): Promise<void> {
+  const all = { "content-type": contentType, ...headers };
+  if (exchange.method === "HEAD") return answer(exchange, 200, all);
+  begin(exchange.response, 200, all);
+  await answerStream(exchange, Readable.from(parts));
 }
 
 /** Sends the body of a response whose headers are set. A client that disconnects does not cause an error. */

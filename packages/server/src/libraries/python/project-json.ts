@@ -1,8 +1,8 @@
-/** Renders the JSON API of a project or a version, in the shape that the public index gives it. Pure. */
+/** Renders the JSON API of a project or a version, in the shape that the public index gives it. */
 import { HoltError } from "../../lib/errors.ts";
 import { parseFields } from "./core-metadata.ts";
 import { isQuarantined } from "./project-settings.ts";
-import { type FileRow, hexOf, metadataOf, offeredFiles, type Project, urlOf } from "./simple-pages.ts";
+import { type FileRow, hexOf, listed, metadataOf, offeredFiles, type Project, renderFiles, urlOf } from "./simple-pages.ts";
 
 export interface ProjectJsonInput {
   readonly project: Project;
@@ -16,22 +16,33 @@ export interface ProjectJsonInput {
   readonly filesUrl: string;
 }
 
-export function projectJson({ project, files, all, metadata, filesUrl }: ProjectJsonInput): Record<string, unknown> {
-  const urls = (rows: readonly FileRow[]) => offeredFiles(project, rows).map((file) => fileJson(file, filesUrl));
+/** The text of the page, in parts. Other requests run between them. */
+export async function* projectJson({ project, files, all, metadata, filesUrl }: ProjectJsonInput): AsyncGenerator<string> {
   const [first] = files;
-  return {
-    info: infoOf(project, first as FileRow, metadata),
-    last_serial: project.serial,
-    ...(all !== undefined && { releases: releasesOf(all, urls) }),
-    urls: urls(files),
-    // Holt's advisories are about packages of images, and have feeds of their own.
-    vulnerabilities: [],
-  };
+  const info = infoOf(project, first as FileRow, metadata);
+  // Holt's advisories are about packages of images, and have feeds of their own.
+  const rest = JSON.stringify({ info, last_serial: project.serial, vulnerabilities: [] });
+  yield `${rest.slice(0, -1)},"urls":[`;
+  yield* renderFiles(
+    offeredFiles(project, files),
+    listed((file) => fileJson(file, filesUrl)),
+  );
+  yield "]";
+  if (all !== undefined) yield* releases(project, all, filesUrl);
+  yield "}";
 }
 
-function releasesOf(files: readonly FileRow[], urls: (files: readonly FileRow[]) => unknown): Record<string, unknown> {
-  const byVersion = Map.groupBy(files, ({ version }) => version);
-  return Object.fromEntries([...byVersion].map(([version, rows]) => [version, urls(rows)]));
+/** A member with the files by version. Those of a version follow each other. */
+async function* releases(project: Project, files: readonly FileRow[], filesUrl: string): AsyncGenerator<string> {
+  const isHidden = isQuarantined(project);
+  yield ',"releases":{';
+  yield* renderFiles(files, (file, before) => {
+    const isFirst = before?.version !== file.version;
+    const begin = isFirst ? `${before === undefined ? "" : "],"}${JSON.stringify(file.version)}:[` : "";
+    if (isHidden) return begin;
+    return `${begin}${isFirst ? "" : ","}${JSON.stringify(fileJson(file, filesUrl))}`;
+  });
+  yield files.length === 0 ? "}" : "]}";
 }
 
 function fileJson(file: FileRow, filesUrl: string): Record<string, unknown> {

@@ -1,4 +1,5 @@
 /** Renders the pages of Python's Simple Repository API (PEP 503, 592, 691, 700, 708, 714, 740, 792) from the database. */
+import { setImmediate as yieldToOthers } from "node:timers/promises";
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { escapeMarkup } from "../../lib/markup.ts";
@@ -20,6 +21,8 @@ export interface Project extends StoredSettings {
 const API_VERSION = "1.4";
 /** Projects per query. */
 const PROJECTS_PER_QUERY = 1000;
+/** Files that are read or rendered without yielding to other requests. A project may have tens of thousands. */
+const FILES_PER_TURN = 1000;
 
 export async function findProject(db: ReadDb, { groupUid }: Library, key: string): Promise<Project | undefined> {
   return db
@@ -55,7 +58,20 @@ export interface FileRow {
 }
 
 /** In the order of versions. */
-export function readFiles(db: ReadDb, { uid }: Project): Promise<FileRow[]> {
+export async function readFiles(db: ReadDb, project: Project): Promise<FileRow[]> {
+  const files: FileRow[] = [];
+  for (let after = ""; ; ) {
+    const rows = await readFilesAfter(db, project, after);
+    files.push(...rows);
+    if (rows.length < FILES_PER_TURN) break;
+    after = rows.at(-1)?.path ?? "";
+    await yieldToOthers();
+  }
+  // Sorting only here, because a query that sorts reads all files.
+  return files.sort((a, b) => compare(a.sort_key, b.sort_key) || compare(a.version, b.version) || compare(a.path, b.path));
+}
+
+function readFilesAfter(db: ReadDb, { uid }: Project, after: string): Promise<FileRow[]> {
   return db
     .selectFrom("library_file as f")
     .innerJoin("library_version as v", "v.uid", "f.version_uid")
@@ -63,26 +79,60 @@ export function readFiles(db: ReadDb, { uid }: Project): Promise<FileRow[]> {
     .select(["f.path", "f.digest", "f.size", "f.md5", "f.metadata", "f.create_time"])
     .select(["v.version", "v.sort_key", "v.yank_time", "v.yank_reason", "p.digest as provenance"])
     .where("f.artifact_uid", "=", uid)
-    .orderBy("v.sort_key")
+    .where("f.path", ">", after)
     .orderBy("f.path")
+    .limit(FILES_PER_TURN)
     .execute();
 }
 
-export async function projectPage(db: ReadDb, project: Project, format: PageFormat, location: FilesLocation): Promise<string> {
-  const files = await readFiles(db, project);
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/**
+ * The texts of the files, in parts. Other requests run between them.
+ * @param render gets the file before, too, to separate them
+ */
+export async function* renderFiles(
+  files: readonly FileRow[],
+  render: (file: FileRow, before: FileRow | undefined) => string,
+): AsyncGenerator<string> {
+  for (let start = 0; start < files.length; start += FILES_PER_TURN) {
+    if (start > 0) await yieldToOthers();
+    const some = files.slice(start, start + FILES_PER_TURN);
+    yield some.map((file, i) => render(file, files[start + i - 1])).join("");
+  }
+}
+
+/** The text of the page, in parts. @param files of the project */
+export function projectPage(
+  project: Project,
+  files: readonly FileRow[],
+  { format, location }: { readonly format: PageFormat; readonly location: FilesLocation },
+): AsyncGenerator<string> {
   return format === "json" ? projectJson(project, files, location) : projectHtml(project, files, location);
 }
 
-function projectJson(project: Project, files: readonly FileRow[], location: FilesLocation): string {
+async function* projectJson(project: Project, files: readonly FileRow[], location: FilesLocation): AsyncGenerator<string> {
   const { tracks, locations } = locationsOf(project);
-  return JSON.stringify({
+  const rest = JSON.stringify({
     meta: { "api-version": API_VERSION, ...(tracks.length > 0 && { tracks }) },
     name: project.key,
     "project-status": statusJson(project),
     ...(locations.length > 0 && { "alternate-locations": locations }),
     versions: [...new Set(files.map(({ version }) => version))],
-    files: offeredFiles(project, files).map((file) => fileJson(file, location)),
   });
+  yield `${rest.slice(0, -1)},"files":[`;
+  yield* renderFiles(
+    offeredFiles(project, files),
+    listed((file) => fileJson(file, location)),
+  );
+  yield "]}";
+}
+
+/** Renders files as elements of a JSON array. */
+export function listed(json: (file: FileRow) => object): (file: FileRow, before: FileRow | undefined) => string {
+  return (file, before) => (before === undefined ? "" : ",") + JSON.stringify(json(file));
 }
 
 /** PEP 792: a quarantined project keeps its versions and offers no files. */
@@ -116,9 +166,10 @@ function fileJson(file: FileRow, location: FilesLocation): Record<string, unknow
   };
 }
 
-function projectHtml(project: Project, files: readonly FileRow[], location: FilesLocation): string {
-  const links = offeredFiles(project, files).map((file) => fileHtml(file, location));
-  return `${head(`Links for ${project.key}`, projectMeta(project))}${links.join("")}${FOOT}`;
+async function* projectHtml(project: Project, files: readonly FileRow[], location: FilesLocation): AsyncGenerator<string> {
+  yield head(`Links for ${project.key}`, projectMeta(project));
+  yield* renderFiles(offeredFiles(project, files), (file) => fileHtml(file, location));
+  yield FOOT;
 }
 
 function projectMeta(project: Project): readonly (readonly [name: string, content: string])[] {

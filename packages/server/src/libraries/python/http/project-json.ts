@@ -7,7 +7,7 @@ import { notFound } from "../../../lib/errors.ts";
 import { isPythonPreRelease, parsePythonVersion } from "../../../lib/version-order/python.ts";
 import {
   answer,
-  answerText,
+  answerParts,
   assertMethod,
   filesUrl,
   type LibraryParts,
@@ -48,7 +48,7 @@ export async function serveProjectJson(exchange: LibraryRequest, { name, version
   const metadata = isQuarantined(project) ? "" : await readMetadata(project, files, parts);
   const wholeProject = version === undefined ? all : undefined;
   const page = projectJson({ project, files, all: wholeProject, metadata, filesUrl: url });
-  answerText(exchange, "application/json", JSON.stringify(page), headers);
+  await answerParts(exchange, "application/json", page, headers);
 }
 
 function filesOf(files: readonly FileRow[], version: string): readonly FileRow[] {
@@ -59,10 +59,14 @@ function filesOf(files: readonly FileRow[], version: string): readonly FileRow[]
 /** The files of the latest version; a version that is yanked or a pre-release only if there is no other. */
 function latestOf(files: readonly FileRow[]): readonly FileRow[] {
   const rankOf = ({ yank_time, version }: FileRow) => (yank_time === null ? 2 : 0) + (isPythonPreRelease(version) ? 0 : 1);
-  const best = files.reduce<FileRow | undefined>(
-    (latest, file) => (latest === undefined || rankOf(file) >= rankOf(latest) ? file : latest),
-    undefined,
-  );
+  let best: FileRow | undefined;
+  let bestRank = 0;
+  // The files of a version have one rank.
+  for (const file of files) {
+    if (file.sort_key === best?.sort_key) continue;
+    const rank = rankOf(file);
+    if (best === undefined || rank >= bestRank) [best, bestRank] = [file, rank];
+  }
   return files.filter(({ sort_key }) => sort_key === best?.sort_key);
 }
 

@@ -1,14 +1,11 @@
 /** Serves `simple/` and `simple/<project>/`, the index for pip, uv and other installers. */
-import { Readable } from "node:stream";
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
-import { begin } from "../../../http/http-exchange.ts";
 import { isKnown } from "../../../http/send-blob.ts";
 import { notFound } from "../../../lib/errors.ts";
 import { LibraryRefusal } from "../../http/error.ts";
 import {
   answer,
-  answerStream,
-  answerText,
+  answerParts,
   assertMethod,
   filesUrl,
   type LibraryParts,
@@ -16,7 +13,7 @@ import {
   openForReading,
 } from "../../http/library-request.ts";
 import { isProjectName, normalizeProject } from "../python-name.ts";
-import { findProject, projectPage, projectsPage } from "../simple-pages.ts";
+import { findProject, projectPage, projectsPage, readFiles } from "../simple-pages.ts";
 import { type PageType, pageTypeFrom } from "./accept.ts";
 import { pageTag } from "./page-tag.ts";
 
@@ -31,10 +28,7 @@ export async function serveProjects(exchange: LibraryRequest, rest: "" | undefin
   const library = await openForReading(exchange, Ecosystem.PYTHON, parts);
   if (rest === undefined) return redirect(exchange, "simple/");
   const { format, contentType } = typeOf(exchange);
-  const headers = { ...CACHING, "content-type": contentType };
-  if (exchange.method === "HEAD") return answer(exchange, 200, headers);
-  begin(exchange.response, 200, headers);
-  await answerStream(exchange, Readable.from(projectsPage(parts.store.reader, library, format)));
+  await answerParts(exchange, contentType, projectsPage(parts.store.reader, library, format), CACHING);
 }
 
 export async function serveProject(exchange: LibraryRequest, name: string, parts: LibraryParts): Promise<void> {
@@ -53,7 +47,9 @@ export async function serveProject(exchange: LibraryRequest, name: string, parts
   const etag = pageTag(project, `${format}-${PAGE_VERSION}`, url);
   const headers = { ...CACHING, etag: `"${etag}"` };
   if (isKnown(exchange.request, etag)) return answer(exchange, 304, headers);
-  answerText(exchange, contentType, await projectPage(reader, project, format, { path: FILES, url }), headers);
+  const files = await readFiles(reader, project);
+  const page = projectPage(project, files, { format, location: { path: FILES, url } });
+  await answerParts(exchange, contentType, page, headers);
 }
 
 function typeOf({ request }: LibraryRequest): PageType {
