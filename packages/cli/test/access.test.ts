@@ -125,4 +125,16 @@ describe("commands of every day", () => {
     assert.deepEqual(JSON.parse(await holt.must(["credential-helper", "list"])), { [host]: "_token" });
     assert.equal((await holt.run(["credential-helper", "store"], { input: "{}" })).status, 0);
   });
+
+  test("a client of the registry gets the token of the account that HOLT_CONTEXT names", async () => {
+    const { holt } = world;
+    const input = new URL(world.baseUrl).host;
+    await holt.must(["workload", "create", "my-org", "--name", "puller", "--key", "puller.key"]);
+    await holt.must(["login", world.baseUrl, "--from", "key:puller.key", "--name", "puller"]);
+    await holt.must(["context", "use", "test"]);
+    const secretOf = async (env: Record<string, string>) =>
+      (JSON.parse(await holt.must(["credential-helper", "get"], { input, env })) as { Secret: string }).Secret;
+    assert.equal(await secretOf({}), world.token);
+    assert.equal(await secretOf({ HOLT_CONTEXT: "puller" }), (await holt.must(["token", "--context", "puller"])).trim());
+  });
 });

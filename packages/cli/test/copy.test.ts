@@ -124,6 +124,16 @@ describe("images copy", () => {
     assert.match(denied.stderr, /→ log in: .*docker login/);
   });
 
+  test("a copy uses the account of --context, also if another account of the same server is the current one", async () => {
+    await world.holt.must(["workload", "create", "my-org", "--name", "without-rights", "--key", "weak.key"]);
+    await world.holt.must(["login", world.baseUrl, "--from", "key:weak.key", "--name", "weak"]);
+    await world.holt.must(["context", "use", "test"]);
+    for (const source of ["my-org/app:1.0", `${host(world.baseUrl)}/my-org/app:1.0`]) {
+      const refused = await world.holt.run(["images", "copy", source, "my-org/other/stolen", "--context", "weak"]);
+      assert.equal(refused.status, 5, refused.stderr);
+    }
+  });
+
   test("the login of docker is used for a registry without a context, and never sent to another host in the clear", async () => {
     await using stranger = await startWorld();
     const config = join(world.holt.folder, ".docker");

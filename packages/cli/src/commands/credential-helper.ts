@@ -17,14 +17,14 @@ export const verb: Verb = {
     "Speaks docker's protocol: the action is the argument, and the host is on standard input. docker-credential-holt runs it. " +
     "store and erase change nothing, because holt login and holt logout manage the credentials.",
   arguments: [{ name: "action", values: ACTIONS, help: ACTIONS.join(", ") }],
-  async run({ argument, signal }) {
+  async run({ argument, contextName, signal }) {
     const action = argument("action");
     if (!ACTIONS.includes(action)) throw usageFailure(`there is no action "${action}"`, `use one of ${ACTIONS.join(", ")}`);
     if (action === "list")
       return print(Object.fromEntries(Object.values(readContexts().contexts).map(({ url }) => [new URL(url).host, USER])));
     const host = (await readStandardInput()).trim();
     if (action !== "get") return;
-    const context = findContextOfHost(host);
+    const context = findContextOfHost(host, contextName);
     // Clients recognize exactly this text, and go on without a credential.
     if (context === undefined) return refuse("credentials not found in native keychain");
     const { token } = await tokenOfContext(context)(signal);

@@ -61,14 +61,19 @@ function tagOf({ reference, shown }: RegistryReference, ofSource: string): strin
 }
 
 /** One token covers both repositories of a registry, so that layers can be taken over. */
-function repositoriesOf(source: RegistryReference, target: RegistryReference, { signal, option }: Invocation): [Repository, Repository] {
+function repositoriesOf(
+  source: RegistryReference,
+  target: RegistryReference,
+  { signal, option, contextName }: Invocation,
+): [Repository, Repository] {
   const timeoutMs = (parseDuration(option("timeout") ?? "60s") ?? 60) * 1000;
   const pull = `repository:${source.repository}:pull`;
   const push = `repository:${target.repository}:pull,push`;
   const isSame = source.origin === target.origin;
   const scopes = source.repository === target.repository ? [push] : [pull, push];
-  const to = createRegistry({ origin: target.origin, host: target.host, scopes: isSame ? scopes : [push], signal, timeoutMs });
-  const from = isSame ? to : createRegistry({ origin: source.origin, host: source.host, scopes: [pull], signal, timeoutMs });
+  const options = { contextName, signal, timeoutMs };
+  const to = createRegistry({ origin: target.origin, host: target.host, scopes: isSame ? scopes : [push], ...options });
+  const from = isSame ? to : createRegistry({ origin: source.origin, host: source.host, scopes: [pull], ...options });
   return [
     { registry: from, name: source.repository },
     { registry: to, name: target.repository },

@@ -15,7 +15,7 @@ export const verb: Verb = {
   ],
   async run({ option, contextName, signal }) {
     const issuer = option("issuer");
-    const context = issuer === undefined ? selectContext(contextName) : findContextOfUrl(parseServerUrl(issuer));
+    const context = issuer === undefined ? selectContext(contextName) : findContextOfUrl(parseServerUrl(issuer), contextName);
     if (context === undefined)
       throw new Failure(`you are not signed in at ${issuer}`, {
         advice: `sign in with: holt login ${issuer}`,

@@ -34,14 +34,21 @@ export async function changeContexts(change: (contexts: Contexts) => Contexts): 
 
 /** The context that a command uses: the flag, then HOLT_CONTEXT, then HOLT_URL, then the current one. */
 export function selectContext(flag: string | undefined): NamedContext {
+  const selected = findSelected(flag);
+  if (selected === undefined) throw new Failure("no server is set up", { advice: "sign in with: holt login URL", status: 3 });
+  return ready(selected);
+}
+
+/** @returns undefined if nothing selects a context */
+function findSelected(flag: string | undefined): NamedContext | undefined {
   const { HOLT_CONTEXT, HOLT_URL } = process.env;
   const stored = readContexts();
   const name = flag ?? (HOLT_CONTEXT || undefined) ?? (HOLT_URL ? undefined : stored.current);
-  if (name === undefined && HOLT_URL) return ready({ name: nameOfUrl(stored, HOLT_URL), ...normalized(stored, HOLT_URL) });
-  if (name === undefined) throw new Failure("no server is set up", { advice: "sign in with: holt login URL", status: 3 });
+  if (name === undefined && HOLT_URL) return { name: nameOfUrl(stored, HOLT_URL), ...normalized(stored, HOLT_URL) };
+  if (name === undefined) return undefined;
   const context = Object.hasOwn(stored.contexts, name) ? stored.contexts[name] : undefined;
   if (context === undefined) throw usageFailure(`there is no context "${name}"`, "holt context list shows all");
-  return ready({ name, ...context });
+  return { name, ...context };
 }
 
 /** A context with whose server this process can connect. */
@@ -51,19 +58,19 @@ function ready(context: NamedContext): NamedContext {
 }
 
 /** The context of a registry's host, as docker names it. */
-export function findContextOfHost(host: string): NamedContext | undefined {
+export function findContextOfHost(host: string, flag?: string): NamedContext | undefined {
   const wanted = host.replace(/^https?:\/\//, "").replace(/\/.*$/, "");
-  return findContext((url) => new URL(url).host === wanted);
+  return findContext((url) => new URL(url).host === wanted, flag);
 }
 
-export function findContextOfUrl(url: string): NamedContext | undefined {
-  return findContext((other) => other === url);
+export function findContextOfUrl(url: string, flag?: string): NamedContext | undefined {
+  return findContext((other) => other === url, flag);
 }
 
-/** Prefers the server of HOLT_URL, and then the current context. */
-function findContext(isWanted: (url: string) => boolean): NamedContext | undefined {
-  const { HOLT_URL } = process.env;
-  if (HOLT_URL && isWanted(parseServerUrl(HOLT_URL))) return selectContext(undefined);
+/** Prefers the context that the command uses, and then the current one: several accounts may have one server. */
+function findContext(isWanted: (url: string) => boolean, flag: string | undefined): NamedContext | undefined {
+  const selected = findSelected(flag);
+  if (selected !== undefined && isWanted(selected.url)) return ready(selected);
   const { current, contexts } = readContexts();
   const found = Object.entries(contexts).filter(([, { url }]) => isWanted(url));
   const [name, context] = found.find(([other]) => other === current) ?? found[0] ?? [];

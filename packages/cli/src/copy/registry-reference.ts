@@ -34,7 +34,7 @@ export async function parseRegistryReference(text: string, invocation: Invocatio
     const repository = rest.length === 1 ? `library/${rest[0]}` : rest.join("/");
     return { ...placeOf("https://registry-1.docker.io"), repository, reference, shown: text };
   }
-  const known = findContextOfHost(first)?.url;
+  const known = findContextOfHost(first, invocation.contextName)?.url;
   const place = placeOf(known ?? `${LOOPBACK.test(first) ? "http" : "https"}://${first}`);
   return { ...place, repository: rest.join("/"), reference, shown: text };
 }

@@ -24,6 +24,8 @@ export interface Registry {
 export interface RegistryOptions {
   readonly origin: string;
   readonly host: string;
+  /** The value of --context, which chooses between several accounts of the host. */
+  readonly contextName: string | undefined;
   /** Scopes of the token, such as `repository:team/app:pull,push`. */
   readonly scopes: readonly string[];
   readonly signal: AbortSignal;
@@ -33,7 +35,7 @@ export interface RegistryOptions {
 
 const MAX_ERROR_BYTES = 2000;
 
-export function createRegistry({ origin, host, scopes, signal, timeoutMs }: RegistryOptions): Registry {
+export function createRegistry({ origin, host, contextName, scopes, signal, timeoutMs }: RegistryOptions): Registry {
   let authorization: string | undefined;
 
   async function fetchOnce({ method, url, headers, body }: RegistryRequest): Promise<Response> {
@@ -54,7 +56,7 @@ export function createRegistry({ origin, host, scopes, signal, timeoutMs }: Regi
       const isRepeatable = !(request.body instanceof ReadableStream);
       // Another host, reached by a redirect or an upload's address, must not ask for the login.
       if (response.status === 401 && isRepeatable && new URL(response.url).origin === origin) {
-        authorization = await authorize(response, { host, scopes, signal, timeoutMs });
+        authorization = await authorize(response, { host, contextName, scopes, signal, timeoutMs });
         if (authorization !== undefined) {
           await response.body?.cancel();
           response = await fetchOnce(request);
@@ -69,10 +71,10 @@ export function createRegistry({ origin, host, scopes, signal, timeoutMs }: Regi
 /** @returns the Authorization header for the challenge; undefined if there is none to try */
 async function authorize(
   response: Response,
-  { host, scopes, signal, timeoutMs }: Pick<RegistryOptions, "host" | "scopes" | "signal" | "timeoutMs">,
+  { host, contextName, scopes, signal, timeoutMs }: Omit<RegistryOptions, "origin">,
 ): Promise<string | undefined> {
   const challenge = response.headers.get("www-authenticate") ?? "";
-  const login = await findLogin(host, signal);
+  const login = await findLogin(host, contextName, signal);
   const basic = login && `Basic ${Buffer.from(`${login.userName}:${login.password}`).toString("base64")}`;
   if (/^basic\b/i.test(challenge)) return basic;
   const parameters = Object.fromEntries([...challenge.matchAll(/(\w+)="([^"]*)"/g)].map(([, name = "", value = ""]) => [name, value]));
@@ -117,8 +119,8 @@ async function requestToken({ realm, service, scopes, login, basic, signal, host
 }
 
 /** The context of the host, and otherwise the login that docker has. */
-async function findLogin(host: string, signal: AbortSignal): Promise<Login | undefined> {
-  const context = findContextOfHost(host);
+async function findLogin(host: string, contextName: string | undefined, signal: AbortSignal): Promise<Login | undefined> {
+  const context = findContextOfHost(host, contextName);
   if (context !== undefined) return { userName: "_token", password: (await tokenOfContext(context)(signal)).token };
   return findDockerLogin(host, signal);
 }
