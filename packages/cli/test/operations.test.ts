@@ -98,6 +98,23 @@ describe("generated commands", () => {
     assert.equal(all.stderr, "");
   });
 
+  test("a mistyped name or path of a resource is answered with a similar one", async () => {
+    await world.holt.must(["iam", "groups", "create", "--parent", "my-org", "--name", "spelling"]);
+    await world.holt.must(["iam", "groups", "create", "--parent", "my-org/spelling", "--name", "inner"]);
+    const cases: [string[], RegExp][] = [
+      [["grant", world.owner.uid, "viewr", "my-org"], /there is no role "viewr" that you can see; did you mean viewer\?/],
+      [["tree", "speling"], /there is no group "speling" that you can see; did you mean spelling\?/],
+      [["tree", "my-org/spelling/iner"], /did you mean my-org\/spelling\/inner\?/],
+      [["tree", "speling/inner"], /did you mean spelling\/inner\?/],
+      [["images", "ls", "unlike-any-repository"], /there is no repository "unlike-any-repository" that you can see\n/],
+    ];
+    for (const [args, expected] of cases) {
+      const { status, stderr } = await world.holt.run(args);
+      assert.equal(status, 5, stderr);
+      assert.match(stderr, expected);
+    }
+  });
+
   test("a name that several resources have lists them, and a longer path selects one", async () => {
     const { holt } = world;
     const [east, west] = [await world.group(world.orgUid, "east"), await world.group(world.orgUid, "west")];

@@ -1,5 +1,6 @@
 /** Finds the uid of a resource by its name, or by a path of names such as `my-org/team-a`. */
 import type { Rest } from "@holt/client/rest";
+import { nearest } from "../command/nearest.ts";
 import { exitStatus, Failure } from "../failure.ts";
 import { kinds, type ListedKind, listedKinds, type ResourceKind } from "./kinds.ts";
 
@@ -26,19 +27,20 @@ export function isUid(text: string): boolean {
 export async function resolveUid(rest: Rest, kind: ResourceKind, text: string, signal?: AbortSignal): Promise<string> {
   if (isUid(text) || text === "" || text === "/") return text;
   const segments = text.split("/").filter((segment) => segment !== "");
-  const found = (await Promise.all(listedKinds(kind).map((listed) => findByName(rest, listed, segments.at(-1) ?? "", signal)))).flat();
+  const found = (await Promise.all(listedKinds(kind).map((listed) => list(rest, listed, { name: segments.at(-1) ?? "" }, signal)))).flat();
   const candidates = await addPaths(rest, found, signal);
   const fitting = candidates.filter(({ path }) => path === segments.join("/") || path.endsWith(`/${segments.join("/")}`));
   const exact = fitting.filter(({ path }) => path === segments.join("/"));
   const [only, ...others] = exact.length === 1 && segments.length > 1 ? exact : fitting;
-  if (only === undefined) throw unknownName(kind, text);
+  if (only === undefined) throw unknownName(kind, text, await similarName(rest, kind, segments, signal));
   if (others.length > 0) throw ambiguousName(kind, text, [only, ...others]);
   return only.uid;
 }
 
-async function findByName(rest: Rest, kind: ListedKind, name: string, signal?: AbortSignal) {
+/** The first page of a list. */
+async function list(rest: Rest, kind: ListedKind, filter: Readonly<Record<string, string>>, signal?: AbortSignal) {
   const { path, items } = kinds[kind];
-  const answer = (await rest.call({ method: "GET", path, query: { name, page_size: "200" }, signal })) as Record<string, Named[]>;
+  const answer = (await rest.call({ method: "GET", path, query: { ...filter, page_size: "200" }, signal })) as Record<string, Named[]>;
   return (answer[items] ?? []).map((found) => ({ ...found, kind }));
 }
 
@@ -72,9 +74,17 @@ export function ancestorsOf(uid: string): string[] {
   return segments.slice(1).map((_, index) => segments.slice(0, index + 1).join("/"));
 }
 
-function unknownName(kind: ResourceKind, text: string): Failure {
-  const labels = labelOf(kind);
-  return new Failure(`there is no ${labels} "${text}" that you can see`, {
+/** The most similar name, or path with as many names, among the first page of each kind. */
+async function similarName(rest: Rest, kind: ResourceKind, segments: readonly string[], signal?: AbortSignal): Promise<string | undefined> {
+  const listed = (await Promise.all(listedKinds(kind).map((one) => list(rest, one, {}, signal)))).flat();
+  const candidates = await addPaths(rest, listed, signal);
+  const known = candidates.map(({ path }) => path.split("/").slice(-segments.length).join("/"));
+  return nearest(segments.join("/"), known);
+}
+
+function unknownName(kind: ResourceKind, text: string, similar: string | undefined): Failure {
+  const suggestion = similar === undefined ? "" : `; did you mean ${similar}?`;
+  return new Failure(`there is no ${labelOf(kind)} "${text}" that you can see${suggestion}`, {
     advice: "give its uid, its name, or its path of names such as my-org/team-a",
     status: exitStatus.notFound,
   });
@@ -83,8 +93,9 @@ function unknownName(kind: ResourceKind, text: string): Failure {
 function ambiguousName(kind: ResourceKind, text: string, candidates: readonly Candidate[]): Failure {
   const shown = candidates.slice(0, MAX_SHOWN).map(({ path, uid }) => `\n      ${path}  ${uid}`);
   const more = candidates.length > MAX_SHOWN ? `\n      and ${candidates.length - MAX_SHOWN} more` : "";
+  const arePathsDistinct = new Set(candidates.map(({ path }) => path)).size === candidates.length;
   return new Failure(`"${text}" is the name of ${candidates.length} resources of the kind ${labelOf(kind)}`, {
-    advice: `give the uid or a longer path of one of them:${shown.join("")}${more}`,
+    advice: `give the uid ${arePathsDistinct ? "or a longer path " : ""}of one of them:${shown.join("")}${more}`,
     status: exitStatus.usage,
   });
 }
