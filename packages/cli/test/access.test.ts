@@ -89,6 +89,9 @@ describe("commands of every day", () => {
     const claims = JSON.stringify({ iss: "https://ci.test", sub: "deploy" });
     const [miss] = await holt.json<{ match: boolean; claim: string }[]>(["test-token", "my-org", "--claims", claims]);
     assert.deepEqual([miss?.match, miss?.claim], [false, "sub"]);
+    const stranger = JSON.stringify({ iss: "https://other.test", sub: "build" });
+    const { stderr } = await holt.run(["test-token", "my-org", "--claims", stranger]);
+    assert.match(stderr, /No identity there accepts tokens of this issuer\./);
   });
 
   test("any request of the API is sent, with pages joined and jq applied", async () => {

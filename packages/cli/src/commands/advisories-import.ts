@@ -30,7 +30,7 @@ export const verb: Verb = {
   description:
     "The file is advisory YAML, OSV, OpenVEX, CSAF or secdb JSON, plain or in a zip or tar archive. Each record that cannot be " +
     "imported is a line on standard error, and the exit status is 8. An import that has started continues on the server after Ctrl-C.",
-  examples: ["holt advisories import osv.zip my-org", "holt advisories import advisory.yaml my-org/team-a -o json"],
+  examples: ["holt advisories import osv.zip my-org", "holt advisories import openssl.advisories.yaml my-org/team-a -o json"],
   arguments: [
     { name: "file", help: "the file" },
     { name: "group", kind: "group", optional: true, help: "the group; by default that of the context" },

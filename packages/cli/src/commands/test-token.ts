@@ -8,6 +8,7 @@ interface Answer {
   readonly tokenError?: string;
   readonly matches?: readonly Row[];
   readonly nearMisses?: readonly Row[];
+  readonly incomplete?: boolean;
 }
 
 export const verb: Verb = {
@@ -34,6 +35,7 @@ export const verb: Verb = {
       ...(answer.nearMisses ?? []).map((row) => ({ match: false, ...row })),
     ];
     if (answer.tokenError) process.stderr.write(`The token is not valid: ${answer.tokenError}\n`);
+    else if (rows.length === 0 && !answer.incomplete) process.stderr.write("No identity there accepts tokens of this issuer.\n");
     await output.rows(rows, { columns: ["match", "name", "identityUid", "claim", "explanation"] });
   },
 };

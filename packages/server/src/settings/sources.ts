@@ -120,6 +120,19 @@ function textOf(value: unknown): string | undefined {
   return ["string", "number", "boolean"].includes(typeof value) ? String(value) : undefined;
 }
 
+/** Names that people know from other programs, and that are not similar to the name of the setting. */
+const NAMES_ELSEWHERE: ReadonlyMap<string, string> = new Map([
+  ["HOLT_ADDR", "HOLT_LISTEN"],
+  ["HOLT_ADDRESS", "HOLT_LISTEN"],
+  ["HOLT_BIND", "HOLT_LISTEN"],
+  ["HOLT_HOST", "HOLT_LISTEN"],
+  ["HOLT_PORT", "HOLT_LISTEN"],
+  ["HOLT_DATA", "HOLT_DATA_DIR"],
+  ["HOLT_DB_URL", "HOLT_DATABASE_URL"],
+  ["HOLT_SMTP_HOST", "HOLT_SMTP_URL"],
+  ["HOLT_TLS_CERTIFICATE", "HOLT_TLS_CERT"],
+]);
+
 export function suggestion(name: string, known: ReadonlySet<string>): string {
-  return didYouMean(name, known) || "; docs/configuration.md lists the settings";
+  return didYouMean(NAMES_ELSEWHERE.get(name) ?? name, known) || "; docs/configuration.md lists the settings";
 }

@@ -47,6 +47,17 @@ describeWithWorld("signing in", (world) => {
     assert.deepEqual(own?.capabilities, ["groups.list", "roles.list"]);
   });
 
+  it("a token that was not exchanged, and a password of a pull token, are refused with what they are for", async () => {
+    for (const [token, expected] of [
+      [await world.robotProof(), "it has another issuer; exchange it at /sts/exchange for an access token of this server"],
+      [`holt_pt_${"x".repeat(49)}`, "it is the password of a pull token, which works with its user name at the registry and in libraries"],
+    ] as const) {
+      const { status, text } = await world.raw("GET", "/iam/v2/groups", undefined, token);
+      assert.equal(status, 401);
+      assert.equal(parse(text).message, `Unauthenticated: the token is not acceptable: ${expected}`);
+    }
+  });
+
   it("a token stops working after an hour", async () => {
     const robot = await world.robot(world.orgUid);
     assert.equal(await status(robot.token), 200);

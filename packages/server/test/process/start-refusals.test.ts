@@ -118,11 +118,12 @@ describe("errors of holtd", { concurrency: 2 }, () => {
     const names = Object.values(settings).map(({ env }) => env);
     assert.deepEqual(Object.keys(bad).concat(free).sort(), names.sort(), "this test does not cover every setting");
     for (const args of [[], ["token"]]) {
-      const { code, stdout, stderr } = await runHoltd(args, { ...bad, HOLT_DATADIR: "/tmp/x" });
+      const { code, stdout, stderr } = await runHoltd(args, { ...bad, HOLT_DATADIR: "/tmp/x", HOLT_PORT: "9000" });
       assert.equal(code, 2);
       assert.match(stderr, /^holtd: invalid settings:\n/);
       for (const name of Object.keys(bad)) assert.match(stderr, new RegExp(`${name}.* must be`), name);
       assert.match(stderr, /HOLT_DATADIR: is not a setting of this version; did you mean "HOLT_DATA_DIR"\?\n/);
+      assert.match(stderr, /HOLT_PORT: is not a setting of this version; did you mean "HOLT_LISTEN"\?\n/);
       assert.doesNotMatch(stderr, /\n {4}at /);
       assert.equal(stdout, "");
     }

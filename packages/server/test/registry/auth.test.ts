@@ -119,6 +119,12 @@ test("a wrong password of the token user is answered with what the password must
   }
 });
 
+test("a password that is none of a pull token's is answered with the ways to log in, whatever the user name", async () => {
+  const { status, body } = await as(basic("pull-0123456789abcdef", "my secret password")).send("GET", "/token");
+  assert.equal(status, 401);
+  assert.match(body.toString(), /wrong user name or password; log in as _token with an access token, as a pull token with its password/);
+});
+
 test("the token endpoint accepts the OAuth 2 form with password and refresh token", async () => {
   const post = (form: Record<string, string>) =>
     as(undefined).send("POST", "/token", {

@@ -61,7 +61,8 @@ export function createRegistryAuthenticator(options: RegistryAuthenticatorOption
     if (user === TOKEN_USER) return callers.fromPrincipal(await accessTokens.verify(password, audiences).catch(throwWrongPassword));
     if (!isUid(user))
       throw unauthenticated(
-        `the user must be ${TOKEN_USER}, with an access token as its password, that of a pull token, or the uid of an identity`,
+        `wrong user name or password; log in as ${TOKEN_USER} with an access token, as a pull token with its password (holt_pt_…), ` +
+          "or as the uid of an identity with a token that it accepts",
       );
     return loginWithProof(user, password);
   }

@@ -10,6 +10,7 @@ import { isRecord } from "../../lib/is-record.ts";
 import { Lru } from "../../lib/lru.ts";
 import { type Meter, meterCache, noMeter } from "../../lib/meter.ts";
 import { isUid } from "../../lib/uid.ts";
+import { looksLikePassword } from "../pull-tokens/password.ts";
 import type { AudienceList } from "./audience.ts";
 import { encodeCapabilities } from "./capability-encoding.ts";
 import { audiencesOf, type Claims, claimOf, invalidToken, type ParsedJwt, parseJwt, stringClaim } from "./jwt.ts";
@@ -104,8 +105,11 @@ export function createAccessTokens({ issuer, keys, clock, audiences: apiAudience
     return known?.token === token ? known.principal : undefined;
   }
   async function verifyUncached(token: string): Promise<Principal> {
+    if (looksLikePassword(token))
+      throw invalidToken("it is the password of a pull token, which works with its user name at the registry and in libraries");
     const parsed = parseJwt(token);
-    if (parsed.issuer !== issuer) throw invalidToken("wrong issuer");
+    if (parsed.issuer !== issuer)
+      throw invalidToken("it has another issuer; exchange it at /sts/exchange for an access token of this server");
     await assertSignedByUs(parsed, keys);
     const principal = principalFromClaims(parsed.claims, issuer);
     if (token.length <= MAX_CACHED_TOKEN_LENGTH) verified.set(endOf(token), { token, principal });
