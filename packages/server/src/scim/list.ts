@@ -7,6 +7,7 @@ import { type RawBuilder, sql } from "kysely";
 import type { Bool } from "../db/dialect.ts";
 import type { ReadDb } from "../db/store.ts";
 import type { FairLimit } from "../jobs/limit.ts";
+import { compareTexts } from "../lib/version-order/numeral.ts";
 import { type AttributePath, findAttributePath, valuesAt } from "./attribute-path.ts";
 import { comparedAttribute, type Filter } from "./filter.ts";
 import { columnOf, compileFilter } from "./filter-sql.ts";
@@ -144,7 +145,7 @@ function sortKey(resource: Json, path: AttributePath): string | undefined {
 /** Values that are missing come last. */
 function compareKeys({ key: a }: FoundRow, { key: b }: FoundRow): number {
   if (a === undefined || b === undefined) return a === b ? 0 : a === undefined ? 1 : -1;
-  return a < b ? -1 : a > b ? 1 : 0;
+  return compareTexts(a, b);
 }
 
 /** Reads in the default order, in steps that take little time, so that other work runs in between: SQLite blocks the event loop. */

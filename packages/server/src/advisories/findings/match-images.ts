@@ -4,6 +4,7 @@
  */
 import { sql } from "kysely";
 import type { WriteDb } from "../../db/store.ts";
+import { chunksBySize } from "../../lib/chunks-by-size.ts";
 import { insertWaiting } from "../storage/match-requests.ts";
 import { type ImagePackage, packagesOfScans, readScans, type Scan } from "./image-packages.ts";
 import type { MatchContext } from "./match-context.ts";
@@ -15,23 +16,9 @@ const PACKAGES_PER_TRANSACTION = 1000;
 export async function matchImages(batch: Batch, context: MatchContext): Promise<void> {
   const names = batch.requests.map(({ name }) => name);
   const scans = new Map((await readScans(context.store.reader, batch.orgUid, names)).map((scan) => [scan.digest, scan]));
-  for (const requests of groupBySize(batch.requests, scans))
+  const sizeOf = ({ name }: Request) => scans.get(name)?.package_count ?? 0;
+  for (const requests of chunksBySize(batch.requests, { sizeOf, maxSize: PACKAGES_PER_TRANSACTION }))
     await linkImages({ batch: { ...batch, requests }, scans: requests.flatMap(({ name }) => scans.get(name) ?? []), context });
-}
-
-function groupBySize(requests: readonly Request[], scans: ReadonlyMap<string, Scan>): Request[][] {
-  const groups: Request[][] = [];
-  let size = Number.POSITIVE_INFINITY;
-  for (const request of requests) {
-    const count = scans.get(request.name)?.package_count ?? 0;
-    if (size + count > PACKAGES_PER_TRANSACTION) {
-      groups.push([]);
-      size = 0;
-    }
-    groups.at(-1)?.push(request);
-    size += count;
-  }
-  return groups;
 }
 
 interface Group {

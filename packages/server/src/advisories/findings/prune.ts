@@ -4,6 +4,7 @@ import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
 import { deleteInChunks, deleteRows } from "../../jobs/delete-in-chunks.ts";
 import { Loop, waitFully } from "../../jobs/loop.ts";
 import { createPace, type Pace } from "../../jobs/pace.ts";
+import { chunksBySize } from "../../lib/chunks-by-size.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 
@@ -42,8 +43,12 @@ export async function pruneFindings({ store, clock }: PruneOptions): Promise<voi
 
 /** Walks through all packages, because a statement that looks for the unused ones would read those in use before them each time. */
 async function deleteUnusedPackages(store: Store, pace: Pace): Promise<void> {
-  for (let page = await readPage(store.reader, 0); page.length > 0; page = await readPage(store.reader, page.at(-1)?.id ?? 0))
-    for (const ids of chunkByFindings(page)) await pace(() => store.transaction((db) => deletePackages(db, ids)));
+  for (let page = await readPage(store.reader, 0); page.length > 0; page = await readPage(store.reader, page.at(-1)?.id ?? 0)) {
+    const unused = page.filter(({ findings }) => findings !== null);
+    // The findings of a package are rows of the transaction, too.
+    const chunks = chunksBySize(unused, { sizeOf: ({ findings }) => 1 + Number(findings), maxSize: CHUNK_SIZE });
+    for (const chunk of chunks) await pace(() => store.transaction((db) => deletePackages(db, chunk)));
+  }
 }
 
 interface Package {
@@ -63,26 +68,10 @@ function isUnused(table: string) {
   return sql<boolean>`not exists (select 1 from matched_image_package as l where l.package_id = ${sql.ref(table)}.id)`;
 }
 
-/** Ids of the unused packages. Their findings are rows of the transaction, too. */
-function chunkByFindings(page: readonly Package[]): number[][] {
-  const chunks: number[][] = [];
-  let rows = CHUNK_SIZE;
-  for (const { id, findings } of page) {
-    if (findings === null) continue;
-    rows += 1 + Number(findings);
-    if (rows > CHUNK_SIZE) {
-      chunks.push([]);
-      rows = 1 + Number(findings);
-    }
-    chunks.at(-1)?.push(id);
-  }
-  return chunks;
-}
-
 /** An image may have got one of them meanwhile. */
-async function deletePackages(db: WriteDb, ids: readonly number[]): Promise<void> {
+async function deletePackages(db: WriteDb, packages: readonly Package[]): Promise<void> {
   const given = db.dialect.rowsOf(
-    ids.map((id) => ({ id })),
+    packages.map(({ id }) => ({ id })),
     { id: "bigint" },
   );
   await sql`delete from matched_package where id in (select g.id from ${given} as g) and ${isUnused("matched_package")}`.execute(db);

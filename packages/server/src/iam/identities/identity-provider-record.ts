@@ -50,7 +50,7 @@ export async function findIdentityProvider(db: ReadDb, uid: string): Promise<Ide
   return row === undefined ? undefined : recordFromRow(row);
 }
 
-/** What a token says about the identity provider that it came from. */
+/** The claims of a token that select its identity provider, and the choice of the caller. */
 export interface ProviderQuery {
   readonly issuer: string;
   readonly clientId: string;

@@ -1,8 +1,9 @@
 /** Renders the pages of Python's Simple Repository API (PEP 503, 592, 691, 700, 708, 714, 740, 792) from the database. */
-import { setImmediate as yieldToOthers } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { escapeMarkup } from "../../lib/markup.ts";
+import { compareTexts } from "../../lib/version-order/numeral.ts";
 import type { Library } from "../library.ts";
 import { isQuarantined, SETTINGS_COLUMNS, type StoredSettings, statusName } from "./project-settings.ts";
 import type { PythonFileMetadata } from "./python-package.ts";
@@ -65,10 +66,10 @@ export async function readFiles(db: ReadDb, project: Project): Promise<FileRow[]
     files.push(...rows);
     if (rows.length < FILES_PER_TURN) break;
     after = rows.at(-1)?.path ?? "";
-    await yieldToOthers();
+    await nextTurn();
   }
   // Sorting only here, because a query that sorts reads all files.
-  return files.sort((a, b) => compare(a.sort_key, b.sort_key) || compare(a.version, b.version) || compare(a.path, b.path));
+  return files.sort((a, b) => compareTexts(a.sort_key, b.sort_key) || compareTexts(a.version, b.version) || compareTexts(a.path, b.path));
 }
 
 function readFilesAfter(db: ReadDb, { uid }: Project, after: string): Promise<FileRow[]> {
@@ -85,10 +86,6 @@ function readFilesAfter(db: ReadDb, { uid }: Project, after: string): Promise<Fi
     .execute();
 }
 
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
-}
-
 /**
  * The texts of the files, in parts. Other requests run between them.
  * @param render gets the file before, too, to separate them
@@ -98,7 +95,7 @@ export async function* renderFiles(
   render: (file: FileRow, before: FileRow | undefined) => string,
 ): AsyncGenerator<string> {
   for (let start = 0; start < files.length; start += FILES_PER_TURN) {
-    if (start > 0) await yieldToOthers();
+    if (start > 0) await nextTurn();
     const some = files.slice(start, start + FILES_PER_TURN);
     yield some.map((file, i) => render(file, files[start + i - 1])).join("");
   }

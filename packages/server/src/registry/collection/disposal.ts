@@ -68,7 +68,7 @@ async function chunksOf(db: ReadDb, found: ByRepo): Promise<readonly ByRepo[]> {
     const query = db.selectFrom("manifest").select(["digest", "size"]).where("repo_uid", "=", repoUid).where("digest", "in", wanted);
     for (const { digest, size } of await query.execute()) sizes.push({ repoUid, digest, size });
   }
-  return chunkManifests(sizes, sizes.length).map((chunk) => byRepo(chunk));
+  return chunkManifests(sizes).map((chunk) => byRepo(chunk));
 }
 
 export function byRepo(contents: readonly Content[]): ByRepo {

@@ -1,0 +1,26 @@
+/** Splits items into chunks, such as those of one transaction each. Pure. */
+
+export interface ChunkLimits<T> {
+  readonly sizeOf: (item: T) => number;
+  readonly maxSize: number;
+  /** Items per chunk; any number by default. */
+  readonly maxCount?: number;
+}
+
+/** In order. An item that is larger than the maximum has a chunk of its own. */
+export function chunksBySize<T>(items: readonly T[], { sizeOf, maxSize, maxCount = Number.POSITIVE_INFINITY }: ChunkLimits<T>): T[][] {
+  const chunks: T[][] = [];
+  let size = 0;
+  for (const item of items) {
+    const last = chunks.at(-1);
+    const more = sizeOf(item);
+    if (last !== undefined && last.length < maxCount && size + more <= maxSize) {
+      last.push(item);
+      size += more;
+    } else {
+      chunks.push([item]);
+      size = more;
+    }
+  }
+  return chunks;
+}
