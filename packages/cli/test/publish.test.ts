@@ -73,6 +73,36 @@ describe("commands that publish", () => {
     assert.match(stderr, /lib-1\.0\.jar: /);
   });
 
+  test("nothing is published from a folder above or below the Maven repository, and the right folder is named", async () => {
+    await world.group(world.orgUid, "java");
+    const parent = "<parent><groupId>org.acme</groupId><artifactId>all</artifactId><version>2.0</version></parent>";
+    const pom = `<?xml version="1.0"?><!-- <groupId>x</groupId> --><project>${parent}<artifactId>tool</artifactId></project>`;
+    await save("target/repo/org/acme/tool/2.0/tool-2.0.pom", pom);
+    await save("target/repo/org/acme/tool/2.0/tool-2.0.jar", "jar");
+    for (const folder of ["target", "target/repo/org"]) {
+      const { status, stderr } = await world.holt.run(["libraries", "upload", folder, "--group", "my-org/java"]);
+      assert.equal(status, 2, stderr);
+      assert.match(stderr, /is the POM of org\/acme\/tool\/2\.0, .*\n.*name the folder of the repository: target\/repo\n/);
+    }
+    const { text } = await world.raw("GET", "/libraries/v2/artifacts?ecosystems=ECOSYSTEM_JAVA&query=tool");
+    assert.doesNotMatch(text, /tool/);
+    await save("snapshots/org/acme/tool/2.1-SNAPSHOT/tool-2.1-20260131.235959-1.pom", pom.replace("2.0", "2.1-20260131.235959-1"));
+    for (const folder of ["target/repo", "snapshots"])
+      assert.deepEqual(new Set((await outcomes(folder, "--group", "my-org/java")).map(([, outcome]) => outcome)), new Set(["published"]));
+  });
+
+  test("nothing is published if one of the packages has no attestation", async () => {
+    await world.group(world.orgUid, "attested");
+    for (const name of ["a", "b"]) {
+      const { fileName, bytes } = wheel({ name: `attested-${name}`, version: "1.0" });
+      await save(`attested/${fileName}`, bytes);
+      if (name === "a") await save(`attested/${fileName}.publish.attestation`, "{}");
+    }
+    const { status, stderr } = await world.holt.run(["libraries", "upload", "attested", "--group", "my-org/attested", "--attestations"]);
+    assert.equal(status, 2, stderr);
+    assert.match(stderr, /^holt: attested\/attested_b.* has no attestation/);
+  });
+
   test("events of advisories that wait for a review are listed, approved and rejected", async () => {
     const { CAP_ADVISORIES_CREATE: CREATE, CAP_ADVISORIES_UPDATE: UPDATE, CAP_ADVISORIES_APPROVE: APPROVE } = Capability;
     await world.bind(world.owner.uid, await world.role(world.orgUid, [CREATE, UPDATE, APPROVE]), world.orgUid);

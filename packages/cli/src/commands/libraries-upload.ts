@@ -1,6 +1,7 @@
 /** holt libraries upload: publishes Python packages, and Java artifacts from a Maven repository. */
 import type { Verb } from "../command/verb.ts";
 import { exitStatus, usageFailure } from "../failure.ts";
+import { assertMavenLayout } from "../libraries/assert-maven-layout.ts";
 import { type Ecosystem, findPackageFiles, type PackageFile } from "../libraries/package-files.ts";
 import { type Outcome, readAttestation, uploadFile } from "../libraries/upload-file.ts";
 import { shownText } from "../output/cell.ts";
@@ -18,9 +19,9 @@ export const verb: Verb = {
   summary: "Publish Python packages, or the Java artifacts of a Maven repository.",
   description:
     "PATH is a wheel, a source distribution, a folder that contains them such as dist, or a folder in the layout of a Maven " +
-    "repository, such as the one that mvn deploy -DaltDeploymentRepository=local::file:target/repo writes. A file that is published " +
-    "already with the same bytes stays as it is, so the command can be repeated. A file that the server refuses is a line on " +
-    "standard error, and the exit status is 8.",
+    "repository, such as the one that mvn deploy -DaltDeploymentRepository=local::file:target/repo writes. Nothing is sent if a POM is " +
+    "not in the folder of its artifact. A file that is published already with the same bytes stays as it is, so the command can be " +
+    "repeated. A file that the server refuses is a line on standard error, and the exit status is 8.",
   examples: ["holt libraries upload dist --group my-org", "holt libraries upload target/repo --group my-org/team-a --ecosystem java"],
   arguments: [{ name: "path", variadic: true, help: "files and folders" }],
   options: [
@@ -32,6 +33,8 @@ export const verb: Verb = {
     const { list, option, isSet, groupUid, session, output, signal } = invocation;
     const ecosystem = option("ecosystem") as Ecosystem | undefined;
     const files = await findPackageFiles(list("path"), { ecosystem });
+    await assertMavenLayout(files);
+    const attestations = isSet("attestations") ? await attestationsOf(files) : new Map<PackageFile, string>();
     const group = await groupUid(option("group"));
     const total = files.reduce((sum, { size }) => sum + size, 0);
     const progress = startProgress({ title: "Uploading", total, unit: "bytes" });
@@ -39,12 +42,8 @@ export const verb: Verb = {
     const rows: Row[] = [];
     try {
       for (const file of files) {
-        const attestations = isSet("attestations") ? await attestationOf(file) : undefined;
-        const outcome = await tryUpload(
-          file,
-          () => uploadFile(file, { rest, group, attestations, onBytes: progress.add, signal }),
-          progress.end,
-        );
+        const upload = { rest, group, attestations: attestations.get(file), onBytes: progress.add, signal };
+        const outcome = await tryUpload(file, () => uploadFile(file, upload), progress.end);
         if (outcome !== undefined) rows.push({ file: file.place ?? file.path, ecosystem: file.ecosystem, size: file.size, outcome });
       }
     } finally {
@@ -54,11 +53,15 @@ export const verb: Verb = {
   },
 };
 
-async function attestationOf({ path, ecosystem }: PackageFile): Promise<string> {
-  const found = ecosystem === "python" ? await readAttestation(path) : undefined;
-  if (found === undefined)
-    throw usageFailure(`${path} has no attestation`, `make ${path}.publish.attestation, or leave out --attestations`);
-  return found;
+async function attestationsOf(files: readonly PackageFile[]): Promise<ReadonlyMap<PackageFile, string>> {
+  const attestations = new Map<PackageFile, string>();
+  for (const file of files) {
+    const found = file.ecosystem === "python" ? await readAttestation(file.path) : undefined;
+    if (found === undefined)
+      throw usageFailure(`${file.path} has no attestation`, `make ${file.path}.publish.attestation, or leave out --attestations`);
+    attestations.set(file, found);
+  }
+  return attestations;
 }
 
 /** @returns undefined if the server refuses the file for what it is */
