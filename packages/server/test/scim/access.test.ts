@@ -167,6 +167,16 @@ describeWithWorld("access to SCIM", (world) => {
     [405, "GET", "/Bulk"],
     [501, "GET", "/Me"],
   ];
+  test("the slash in the uid of the identity provider may be percent-encoded", async () => {
+    const { id } = await directory.user();
+    for (const slash of ["%2F", "%2f"]) {
+      const path = `${directory.path.slice(0, -directory.idpUid.length)}${directory.idpUid.replace("/", slash)}/Users/${id}`;
+      const { status, text } = await world.http("GET", path, undefined, { authorization: `Bearer ${directory.token}` });
+      equal(status, 200, text);
+      match(JSON.parse(text).meta.location, new RegExp(`${directory.path}/Users/${id}$`));
+    }
+  });
+
   for (const [status, method, path] of answered) {
     test(`${method} ${path} is answered with ${status}`, async () => {
       const answer = await directory.call(method, path, method === "GET" ? undefined : {});

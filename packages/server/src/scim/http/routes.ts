@@ -8,13 +8,14 @@ export interface ScimRoute {
   readonly id: string | undefined;
 }
 
-/** The uid of a provider has two segments. */
-const PATH = /^\/scim\/v2\/([0-9a-f]{40}\/[0-9a-f]{16})(?:\/([^/]+)(?:\/([^/]+))?)?\/?$/;
+/** The uid of a provider has two segments. As in paths of the API, its slash may be escaped. */
+const PATH = /^\/scim\/v2\/([0-9a-f]{40})(?:\/|%2[Ff])([0-9a-f]{16})(?:\/([^/]+)(?:\/([^/]+))?)?\/?$/;
 
 /** @returns undefined for an unknown path */
 export function scimRouteOf(path: string): ScimRoute | undefined {
-  const [, idpUid, endpoint = "", id] = PATH.exec(path) ?? [];
-  if (idpUid === undefined) return undefined;
+  const [, organization, provider, endpoint = "", id] = PATH.exec(path) ?? [];
+  if (organization === undefined) return undefined;
+  const idpUid = `${organization}/${provider}`;
   try {
     return { idpUid, endpoint: decodeURIComponent(endpoint), id: id === undefined ? undefined : decodeURIComponent(id) };
   } catch {
