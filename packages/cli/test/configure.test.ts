@@ -155,6 +155,12 @@ describe("holt configure", () => {
       }
   });
 
+  test("the difference of a Gradle script hides the password and nothing else", async () => {
+    const { stderr } = await world.holt.run(["configure", "gradle", "my-org"]);
+    const lines = stderr.split("\n").map((line) => line.trim().replace(/ +/g, " "));
+    assert.ok(lines.includes('+ password = "********"'), stderr);
+  });
+
   test("Maven and Gradle get a repository and a login, next to the settings that are there", async () => {
     const { holt } = world;
     await mkdir(file(".m2"));

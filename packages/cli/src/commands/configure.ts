@@ -118,7 +118,7 @@ function showChanges(changes: readonly FileChange[]): void {
   for (const { path, before, after } of changes) {
     stderr.write(`${paint("bold", path, stderr)}${before === undefined ? " (new)" : ""}\n`);
     for (const { sign, text } of diff(before ?? "", after)) {
-      const shown = text.replace(/(password|_authToken)(\s*[=: >"]+\s*)(?!\*{8})[^\s"<]+/gi, `$1$2${HIDDEN}`);
+      const shown = text.replace(/(password|_authToken)(\s*[=: >"]+\s*)(?!\*{8}|[=:>])[^\s"<]+/gi, `$1$2${HIDDEN}`);
       stderr.write(`${sign === " " ? `  ${shown}` : paint(sign === "+" ? "green" : "red", `${sign} ${shown}`, stderr)}\n`);
     }
   }
