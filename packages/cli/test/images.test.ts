@@ -212,6 +212,20 @@ describe("commands for content", () => {
     assert.equal((await world.holt.run(["deliveries", "ls", `${sink}/other`])).status, 5);
   });
 
+  test("a subscription is found by its sink with and without the slash after the host", async () => {
+    const group = await world.group(world.orgUid, "slashes");
+    for (const sink of ["https://bare.test", "https://slash.test/"]) {
+      const { text } = await world.raw("POST", `/events/v2/subscriptions/${group}`, { sink });
+      assert.equal(JSON.parse(text).sink, sink);
+    }
+    for (const sink of ["https://bare.test", "https://bare.test/", "https://slash.test", "https://slash.test/"])
+      await world.holt.must(["deliveries", "ls", sink]);
+    await world.raw("POST", `/events/v2/subscriptions/${group}`, { sink: "https://bare.test/" });
+    // The sink as it was written comes first.
+    await world.holt.must(["deliveries", "ls", "https://bare.test"]);
+    assert.equal((await world.holt.run(["deliveries", "ls", "https://bare.test/other"])).status, 5);
+  });
+
   test("libraries are listed, and shown with their versions by name, path and uid", async () => {
     await world.group(world.orgUid, "packages");
     for (const version of ["1.0", "1.1"]) {

@@ -16,7 +16,9 @@ export async function subscriptionUid(text: string, { session, signal }: Pick<In
   if (isUid(text)) return text;
   const request = { method: "GET", path: "/events/v2/subscriptions" };
   const { rows } = await readAll(session().rest, request, "subscriptions", signal);
-  const fitting = (rows as unknown as Subscription[]).filter(({ sink }) => sink === text);
+  const subscriptions = rows as unknown as Subscription[];
+  const exact = subscriptions.filter(({ sink }) => sink === text);
+  const fitting = exact.length > 0 ? exact : subscriptions.filter(({ sink }) => normalUrl(sink) === normalUrl(text));
   const [only, ...others] = fitting;
   if (only === undefined) {
     const advice = "see the subscriptions with: holt events subscriptions list";
@@ -25,4 +27,9 @@ export async function subscriptionUid(text: string, { session, signal }: Pick<In
   if (others.length === 0) return only.uid;
   const advice = `give the uid of one of them:${fitting.map(({ uid }) => `\n      ${uid}`).join("")}`;
   throw new Failure(`${fitting.length} subscriptions have the sink "${text}"`, { status: exitStatus.usage, advice });
+}
+
+/** `https://host` and `https://host/` are one address. */
+function normalUrl(text: string): string {
+  return URL.canParse(text) ? new URL(text).href : text;
 }
