@@ -52,6 +52,15 @@ const HINT = 'Run "holtd help" for the commands.';
 /** `keys rotate --dry-run` must not rotate the key. */
 const OWNER_OF_OPTION = { "dry-run": "gc", link: "token", "reset-second-factor": "account-link" } as const;
 
+/** The options of all commands that do not parse their own. */
+const OPTIONS = {
+  help: { type: "boolean", short: "h" },
+  version: { type: "boolean", short: "v" },
+  "dry-run": { type: "boolean" },
+  link: { type: "boolean" },
+  "reset-second-factor": { type: "boolean" },
+} as const;
+
 /** Arguments of a command. */
 interface Given {
   readonly argument: string;
@@ -124,7 +133,7 @@ async function main(): Promise<void> {
     process.exitCode = await tools[first]!(process.argv.slice(3), loadConfig).catch(failWith);
     return;
   }
-  const { positionals, values } = parseArguments();
+  const { positionals, values } = await parseArguments();
   // The name of an organization may have spaces.
   const argument = ["recover", "account-link"].includes(positionals[0] ?? "") ? positionals.splice(1).join(" ") : "";
   if (values.help) return console.log(usageOf(positionals.join(" ")));
@@ -156,24 +165,15 @@ function failWith(error: unknown): never {
 }
 
 /** Refuses unknown options: after a mistyped --dry-run nothing may be removed. */
-function parseArguments() {
+async function parseArguments() {
   try {
-    return parseArgs({
-      allowPositionals: true,
-      options: {
-        help: { type: "boolean", short: "h" },
-        version: { type: "boolean", short: "v" },
-        "dry-run": { type: "boolean" },
-        link: { type: "boolean" },
-        "reset-second-factor": { type: "boolean" },
-      },
-    });
+    return parseArgs({ allowPositionals: true, options: OPTIONS });
   } catch (error) {
-    fail(`holtd: ${optionProblemOf(error)}\n${HINT}`, 2);
+    fail(`holtd: ${await optionProblemOf(error, Object.keys(OPTIONS))}\n${HINT}`, 2);
   }
 }
 
-function assertOwnOptions(values: ReturnType<typeof parseArguments>["values"], command: string): void {
+function assertOwnOptions(values: Awaited<ReturnType<typeof parseArguments>>["values"], command: string): void {
   for (const [option, owner] of Object.entries(OWNER_OF_OPTION)) {
     const isGiven = values[option as keyof typeof OWNER_OF_OPTION] === true;
     if (isGiven && command !== owner) fail(`holtd: --${option} is an option of "${owner}", not of "${command}"`, 2);

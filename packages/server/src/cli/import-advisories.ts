@@ -11,6 +11,7 @@ import { cannotRead } from "../lib/file-problem.ts";
 import { findGroup, interruption } from "./import-group.ts";
 import { createImportReport } from "./import-report.ts";
 import { type Installation, openInstallation } from "./open-installation.ts";
+import { optionProblemOf } from "./option-problem.ts";
 
 const COMMON = `Paths are files, folders and archives (zip, tar, tar.gz) in any mix. Known records stay unchanged, so an import can be
 repeated and continues where the last one ended.`;
@@ -33,6 +34,8 @@ Imports metadata of vulnerabilities for all organizations: OSV records and CVE r
 ${STATUS}`,
 } as const;
 
+const OPTIONS = { group: { type: "string" }, help: { type: "boolean", short: "h" } } as const;
+
 type Kind = keyof typeof usages;
 
 interface Given {
@@ -52,7 +55,7 @@ export function importVulnerabilities(args: readonly string[], loadConfig: () =>
 }
 
 async function runCommand(kind: Kind, args: readonly string[], loadConfig: () => Promise<Config>): Promise<number> {
-  const given = parseGiven(kind, args);
+  const given = await parseGiven(kind, args);
   if (given === "help") {
     console.log(usages[kind]);
     return 0;
@@ -76,20 +79,16 @@ async function assertReadable(path: string): Promise<void> {
 }
 
 /** @returns a string that says what is wrong with the arguments */
-function parseGiven(kind: Kind, args: readonly string[]): Given | "help" | string {
+async function parseGiven(kind: Kind, args: readonly string[]): Promise<Given | "help" | string> {
   try {
-    const { values, positionals: paths } = parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: { group: { type: "string" }, help: { type: "boolean", short: "h" } },
-    });
+    const { values, positionals: paths } = parseArgs({ args: [...args], allowPositionals: true, options: OPTIONS });
     if (values.help) return "help";
     if (values.group === "") return "--group must name a group";
     if (values.group !== undefined && kind === "vulnerabilities") return "vulnerabilities belong to no group: omit --group";
     if (paths.length === 0 || paths.includes("")) return "name at least one path to import";
     return { kind, group: values.group, paths };
   } catch (error) {
-    return (error as Error).message;
+    return optionProblemOf(error, Object.keys(OPTIONS));
   }
 }
 

@@ -14,6 +14,7 @@ import { createStaging } from "../libraries/stage.ts";
 import { findGroup, interruption } from "./import-group.ts";
 import { createImportReport } from "./import-report.ts";
 import { openInstallation } from "./open-installation.ts";
+import { optionProblemOf } from "./option-problem.ts";
 
 const USAGE = `Usage: holtd import libraries --ecosystem python|java [--group UID|NAME] DIR
 
@@ -25,6 +26,8 @@ repository in the layout of Maven 2. Published files stay unchanged, so an impor
                 only one organization
 
 Exit status: 0 success, 1 the import failed, 2 usage, 3 some files could not be imported.`;
+
+const OPTIONS = { ecosystem: { type: "string" }, group: { type: "string" }, help: { type: "boolean", short: "h" } } as const;
 
 const FORMATS = {
   python: { ecosystem: Ecosystem.PYTHON, createTree: createPythonTree },
@@ -39,7 +42,7 @@ interface Given {
 
 /** @param args after `import libraries`. @returns the exit status */
 export async function importLibraries(args: readonly string[], loadConfig: () => Promise<Config>): Promise<number> {
-  const given = parseGiven(args);
+  const given = await parseGiven(args);
   if (given === "help") {
     console.log(USAGE);
     return 0;
@@ -55,13 +58,9 @@ export async function importLibraries(args: readonly string[], loadConfig: () =>
 }
 
 /** @returns a string that says what is wrong with the arguments */
-function parseGiven(args: readonly string[]): Given | "help" | string {
+async function parseGiven(args: readonly string[]): Promise<Given | "help" | string> {
   try {
-    const { values, positionals } = parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: { ecosystem: { type: "string" }, group: { type: "string" }, help: { type: "boolean", short: "h" } },
-    });
+    const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options: OPTIONS });
     if (values.help) return "help";
     const { ecosystem = "", group } = values;
     const [folder, another] = positionals;
@@ -70,7 +69,7 @@ function parseGiven(args: readonly string[]): Given | "help" | string {
     if (folder === undefined || folder === "" || another !== undefined) return "name one folder to import";
     return { format: FORMATS[ecosystem], group, folder };
   } catch (error) {
-    return (error as Error).message;
+    return optionProblemOf(error, Object.keys(OPTIONS));
   }
 }
 

@@ -20,12 +20,9 @@ export interface CommandSpec {
 /** Runs `work` with the options, or prints the usage. @returns the exit status: 2 for a wrong command line */
 export async function withOptions(spec: CommandSpec, args: readonly string[], work: (given: Given) => Promise<number>): Promise<number> {
   let given: Given;
+  const options: Options = { ...spec.options, help: { type: "boolean", short: "h" } };
   try {
-    const { values, positionals } = parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: { ...spec.options, help: { type: "boolean", short: "h" } },
-    });
+    const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options });
     if (values.help === true) {
       console.log(spec.usage);
       return 0;
@@ -33,7 +30,7 @@ export async function withOptions(spec: CommandSpec, args: readonly string[], wo
     assertCount(positionals, spec.positionals);
     given = { values: values as Values, positionals };
   } catch (error) {
-    return refuse(optionProblemOf(error), spec);
+    return refuse(await optionProblemOf(error, Object.keys(options)), spec);
   }
   return work(given);
 }

@@ -18,10 +18,14 @@ describe("errors of holtd", { concurrency: 2 }, () => {
       [["docter"], /^holtd: there is no command "docter"; did you mean "doctor"\?\n.*holtd help.*\n$/],
       [["import"], /^holtd: there is no command "import"; there is .*"import libraries"/],
       [["gc", "--dry"], /^holtd: Unknown option '--dry'\n.*holtd help.*\n$/],
+      [["token", "--lnk"], /^holtd: Unknown option '--lnk'; did you mean "--link"\?\n.*holtd help.*\n$/],
+      [["verify", "--qick"], /^holtd: Unknown option '--qick'; did you mean "--quick"\?\n\nUsage/],
+      [["import", "libraries", "--ecosytem", "java", "x"], /^holtd: Unknown option '--ecosytem'; did you mean "--ecosystem"\?\n\nUsage/],
+      [["import", "advisories", "--gruop", "x"], /^holtd: Unknown option '--gruop'; did you mean "--group"\?\n\nUsage/],
       [["keys", "rotate", "--dry-run"], /^holtd: --dry-run is an option of "gc", not of "keys rotate"\n$/],
       [["recover"], /^holtd: name the organization, .*holtd recover ORG\n$/],
       [["audit"], /^holtd: give "verify" or "export"\n\nUsage: holtd audit/],
-      [["audit", "verify", "--fil", "x"], /^holtd: Unknown option '--fil'\n\nUsage/],
+      [["audit", "verify", "--fil", "x"], /^holtd: Unknown option '--fil'; did you mean "--file"\?\n\nUsage/],
     ] as const) {
       const { code, stderr } = await runHoltd(args, settings);
       assert.equal(code, 2, stderr);
