@@ -51,8 +51,9 @@ const STATUS_OF_CODE: Readonly<Record<string, number>> = {
   CANCELED: exitStatus.interrupted,
 };
 
-function failureOfCall(error: HoltError): Failure {
-  const advice = adviceFor(error);
+/** @param valueAdvice where to read which values are accepted */
+export function failureOfCall(error: HoltError, valueAdvice = "--help shows what is accepted"): Failure {
+  const advice = adviceFor(error, valueAdvice);
   return new Failure(messageOf(error), {
     status: STATUS_OF_CODE[error.code] ?? exitStatus.failed,
     details: detailsOf(error),
@@ -81,7 +82,7 @@ const ADVICE_OF_PRECONDITION: Readonly<Record<string, string>> = {
   SUBSCRIPTION_PAUSED: "resume it first: holt events deliveries resume-subscription UID",
 };
 
-function adviceFor(error: HoltError): string | undefined {
+function adviceFor(error: HoltError, valueAdvice: string): string | undefined {
   const { code, message, metadata, retryDelayMs, preconditions } = error;
   if (code === "UNAUTHENTICATED") return "sign in with: holt login URL";
   if (code === "PERMISSION_DENIED")
@@ -94,7 +95,7 @@ function adviceFor(error: HoltError): string | undefined {
   if (code === "ALREADY_EXISTS") return "choose another name, or change the existing resource";
   if (code === "ABORTED") return "somebody changed the same data; run the command again";
   if (code === "INVALID_ARGUMENT" && message.includes(NAME_PATTERN)) return NAME_RULE;
-  if (code === "INVALID_ARGUMENT") return "correct the value; --help shows what is accepted";
+  if (code === "INVALID_ARGUMENT") return `correct the value; ${valueAdvice}`;
   if (code === "FAILED_PRECONDITION")
     return ADVICE_OF_PRECONDITION[preconditions[0]?.type ?? ""] ?? "change the state of the resource first; --verbose has details";
   if (code === "RESOURCE_EXHAUSTED")

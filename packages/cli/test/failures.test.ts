@@ -234,6 +234,13 @@ describe("failures", () => {
     assert.match(stderr, /the server has no operation GET \/iam\/v2\/groupz\n {2}→ check the path: the page \/docs of the server/);
   });
 
+  test("a refused value of holt api leads to the description of the fields, with the details on request", async () => {
+    const { status, stderr } = await world.holt.run(["api", "GET", "/iam/v2/groups", "-f", "page_size=many", "-v"]);
+    assert.equal(status, 8);
+    assert.match(stderr, /\n {2}→ correct the value; the page \/docs of the server describes the fields of all requests\n/);
+    assert.match(stderr, /\n {2}code INVALID_ARGUMENT/);
+  });
+
   test("Ctrl-C ends a command that waits for the server, with status 130 and no message", async () => {
     let arrived = false;
     await using server = await listening(

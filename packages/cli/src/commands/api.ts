@@ -1,4 +1,5 @@
 /** holt api: any request of the REST API. */
+import type { HoltError } from "@holt/client";
 import type { RestRequest } from "@holt/client/rest";
 import type { Invocation } from "../command/invocation.ts";
 import type { Verb } from "../command/verb.ts";
@@ -36,7 +37,7 @@ async function runApi(invocation: Invocation): Promise<void> {
   const { option, isSet, output } = invocation;
   const request = await requestFrom(invocation);
   const answered = isSet("paginate") ? readAllPages(request, invocation) : answerTo(request, invocation);
-  const answer = await answered.catch((error: unknown) => explainPath(error, request));
+  const answer = await answered.catch((error: unknown) => explainFailure(error, request));
   const expression = option("jq");
   if (expression !== undefined) {
     const { evaluateJq } = await import("../output/jq.ts");
@@ -45,9 +46,13 @@ async function runApi(invocation: Invocation): Promise<void> {
   } else if (answer !== undefined) await output.value(answer);
 }
 
-/** The person typed the path: the server is not older than this program. */
-function explainPath(error: unknown, { method, path }: RestRequest): never {
+/** The person typed the path and the fields: the server is not older than this program, and --help does not describe them. */
+async function explainFailure(error: unknown, { method, path }: RestRequest): Promise<never> {
   const { code, message } = error as { code?: string; message?: string };
+  if (code === "INVALID_ARGUMENT") {
+    const { failureOfCall } = await import("../report-failure.ts");
+    throw failureOfCall(error as HoltError, "the page /docs of the server describes the fields of all requests");
+  }
   if (code !== "NOT_FOUND" || message !== "Not Found") throw error;
   throw new Failure(`Not Found: the server has no operation ${method} ${path}`, {
     advice: "check the path: the page /docs of the server lists all operations",
