@@ -29,6 +29,23 @@ describe("generated commands", () => {
   before(async () => void Object.assign(world, await startCommandLineWorld()));
   after(() => world[Symbol.asyncDispose]());
 
+  test("the name of a file in place of its content is refused with the way to send the content", async () => {
+    const { holt } = world;
+    await writeFile(join(holt.folder, "cosign.pub"), "not a key");
+    const create = ["registry", "signature-keys", "create", "--parent", "my-org", "--name", "release", "--public-key"];
+    const advised = await holt.run([...create, "cosign.pub"]);
+    assert.equal(advised.status, 8);
+    assert.match(
+      advised.stderr,
+      /public key in PEM form.*\n {2}→ correct the value; --public-key @cosign\.pub sends the content of the file\n$/,
+    );
+    for (const other of ["@cosign.pub", "missing.pub", "x".repeat(5000)]) {
+      const { status, stderr } = await holt.run([...create, other]);
+      assert.equal(status, 8);
+      assert.match(stderr, /→ correct the value; --help shows/);
+    }
+  });
+
   test("a resource is created, read, changed, listed and deleted by its name", async () => {
     const { holt } = world;
     const created = await holt.json<Resource>(["iam", "groups", "create", "--parent", "my-org", "--name", "team-a"]);

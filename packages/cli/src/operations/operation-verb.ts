@@ -1,4 +1,6 @@
 /** Makes a command of an operation of the contract. */
+import { existsSync, statSync } from "node:fs";
+import type { HoltError } from "@holt/client";
 import type { Invocation } from "../command/invocation.ts";
 import type { ArgumentSpec, OptionSpec, Verb } from "../command/verb.ts";
 import { readOperation } from "../generated.ts";
@@ -35,9 +37,26 @@ async function runOperation(operation: Operation, invocation: Invocation): Promi
   const view: View = { columns: operation.columns };
   const { rest } = invocation.session();
   if (operation.items !== undefined) return callList(operation, request, invocation);
-  const answer = (await rest.call({ ...request, signal: invocation.signal })) as Row | undefined;
+  const call = rest.call({ ...request, signal: invocation.signal });
+  const answer = (await call.catch((error: unknown) => explainFileName(error, operation, invocation))) as Row | undefined;
   if (answer === undefined || Object.keys(answer).length === 0) return invocation.output.say("Done.");
   await invocation.output.row(answer, operation.columns.length === 0 ? { columns: Object.keys(answer) } : view);
+}
+
+/** A text that the server refuses and that is the name of a file was probably meant as the content of the file. */
+async function explainFileName(error: unknown, { flags }: Operation, { options }: Invocation): Promise<never> {
+  const { fieldViolations = [] } = error as Partial<HoltError>;
+  const refused = flags.find(({ type, proto, name }) => {
+    const isNamed = fieldViolations.some(({ field }) => proto === field || proto.endsWith(`.${field}`));
+    return isNamed && type === "string" && isFile(options[name]);
+  });
+  if (refused === undefined) throw error;
+  const { failureOfCall } = await import("../report-failure.ts");
+  throw failureOfCall(error as HoltError, `--${refused.name} @${options[refused.name]} sends the content of the file`);
+}
+
+function isFile(text: unknown): boolean {
+  return typeof text === "string" && existsSync(text) && statSync(text).isFile();
 }
 
 function argumentFrom({ name, help, kind }: Field): ArgumentSpec {
