@@ -7,44 +7,61 @@ import { ConfigError, loadConfig } from "./config.ts";
 const USAGE = `Usage: holtd [command]
 
   serve         run the server (default)
-  token         print an access token of the bootstrap owner for this data folder or database; with --link, a link that signs
-                the bootstrap owner in to the console, once, within ten minutes
-  keys rotate   create a new signing key; the previous one stays published for 24 hours
-  gc            remove content that no image needs; with --dry-run, only print it
-  adopt-blobs   make the folder or bucket of the settings that of the database, if the right one is lost
-  blobs migrate copy the content of images and libraries from HOLT_BLOBS_FALLBACK to HOLT_BLOBS while servers run
+  token         print an access token of the bootstrap owner for this data
+                folder or database; with --link, a link that signs the bootstrap
+                owner in to the console, once, within ten minutes
+  keys rotate   create a new signing key; the previous one stays published for
+                24 hours
+  gc            remove content that no image needs; with --dry-run, only print
+                it
+  adopt-blobs   make the folder or bucket of the settings that of the database,
+                if the right one is lost
+  blobs migrate copy the content of images and libraries from
+                HOLT_BLOBS_FALLBACK to HOLT_BLOBS while servers run
   import libraries --ecosystem python|java [--group UID|NAME] DIR
                 publish the packages of a folder; --help has details
   import advisories [--group UID|NAME] PATH...
-                import advisories of packages from files, folders and archives; --help has details
+                import advisories of packages from files, folders and archives;
+                --help has details
   import vulnerabilities PATH...
                 import metadata of vulnerabilities; --help has details
   audit verify [ORG]
-                find the first audit entry that was changed, removed or inserted; "audit --help" has details
+                find the first audit entry that was changed, removed or
+                inserted; "audit --help" has details
   audit export [ORG]
                 print audit entries as JSON lines
-  compact       rewrite the SQLite file of a stopped server without its unused pages
-  recover ORG   bind the bootstrap owner as owner of an organization again, by its name or uid
+  compact       rewrite the SQLite file of a stopped server without its unused
+                pages
+  recover ORG   bind the bootstrap owner as owner of an organization again, by
+                its name or uid
   account-link [UID|EMAIL]
-                print a link, good for an hour, by which the bootstrap owner or this person sets up a passkey or a
-                password; with --reset-second-factor, without a code of the authenticator app
+                print a link, good for an hour, by which the bootstrap owner or
+                this person sets up a passkey or a password; with
+                --reset-second-factor, without a code of the authenticator app
   config check  check the settings and the files that they name
   config print  print every setting with its source, without secrets
-  doctor        check clock, disk, permissions, database, certificate, DNS and the way to the server; print one line per problem
-  backup TARGET write a backup of the running server to a folder or s3://bucket/prefix; --help has details
+  doctor        check clock, disk, permissions, database, certificate, DNS and
+                the way to the server; print one line per problem
+  backup TARGET write a backup of the running server to a folder or
+                s3://bucket/prefix; --help has details
   restore TARGET
                 restore a backup into an empty place; --help has details
   export ORG FOLDER
-                write one organization with everything in it into a folder; --help has details
+                write one organization with everything in it into a folder;
+                --help has details
   import org FOLDER
-                import such an organization into another server; --help has details
-  upgrade check say what a start of this program would do with the data, without doing it
-  verify        compare the database with the blobs, and the counts with the rows; --help has details
+                import such an organization into another server; --help has
+                details
+  upgrade check say what a start of this program would do with the data, without
+                doing it
+  verify        compare the database with the blobs, and the counts with the
+                rows; --help has details
   health        fail unless the server of these settings answers
   version       print the version
   help          print this
 
-Settings are environment variables, or lines of the YAML file that HOLT_CONFIG names; docs/configuration.md documents them.`;
+Settings are environment variables, or lines of the YAML file that HOLT_CONFIG
+names; docs/configuration.md documents them.`;
 
 /** The whole usage would hide the message above it. */
 const HINT = 'Run "holtd help" for the commands.';

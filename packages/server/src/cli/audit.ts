@@ -20,14 +20,19 @@ const AUDIT_USAGE = `Usage: holtd audit verify [ORG]
        holtd audit verify --file FILE [--jwks FILE]
        holtd audit export [ORG]
 
-verify   follow the hash chains of all organizations and of the server, or that of one organization, and check the signed
-         checkpoints. Names the first entry of each chain that was changed, removed or inserted; the exit status is then 1.
-         With --file, verify an export or a stream of entries instead, without a database. --jwks is a copy of the keys that
-         the server publishes at /.well-known/jwks.json or of its jwks_uri. The exit status is then also 1 unless one of
-         these keys signed the newest checkpoint of each chain in the file. Streams have no checkpoints.
-export   print the entries as JSON lines, and the newest checkpoint. Without ORG, the entries of the server itself.
+verify   follow the hash chains of all organizations and of the server, or that
+         of one organization, and check the signed checkpoints. Names the first
+         entry of each chain that was changed, removed or inserted; the exit
+         status is then 1. With --file, verify an export or a stream of entries
+         instead, without a database. --jwks is a copy of the keys that the
+         server publishes at /.well-known/jwks.json or of its jwks_uri. The exit
+         status is then also 1 unless one of these keys signed the newest
+         checkpoint of each chain in the file. Streams have no checkpoints.
+export   print the entries as JSON lines, and the newest checkpoint. Without
+         ORG, the entries of the server itself.
 
-ORG is the uid or the name of an organization. Settings are environment variables, as for the server.`;
+ORG is the uid or the name of an organization. Settings are environment
+variables, as for the server.`;
 
 const SPEC: CommandSpec = {
   usage: AUDIT_USAGE,

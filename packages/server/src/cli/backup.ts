@@ -19,19 +19,25 @@ import { type Given, withOptions } from "./parse-options.ts";
 
 const USAGE = `Usage: holtd backup [--keep N] [--verify-all] TARGET
 
-Writes a backup of the installation into a folder or to s3://bucket/prefix, while the server runs or not. Each backup has
-a copy of the whole database. Backups in one target share the blobs, so that only new blobs are copied. A backup that was interrupted is
-repeated by the same command, which keeps the blobs that were copied. Run one backup at a time.
+Writes a backup of the installation into a folder or to s3://bucket/prefix,
+while the server runs or not. Each backup has a copy of the whole database.
+Backups in one target share the blobs, so that only new blobs are copied. A
+backup that was interrupted is repeated by the same command, which keeps the
+blobs that were copied. Run one backup at a time.
 
-A bucket is reached with HOLT_S3_ENDPOINT, HOLT_S3_REGION and HOLT_S3_PATH_STYLE, or with parameters of its own:
+A bucket is reached with HOLT_S3_ENDPOINT, HOLT_S3_REGION and
+HOLT_S3_PATH_STYLE, or with parameters of its own:
 s3://bucket/prefix?endpoint=https://s3.example.com&region=eu&path-style=on
 
-The secrets key is sealed with the passphrase HOLT_BACKUP_PASSPHRASE, and left out without one.
+The secrets key is sealed with the passphrase HOLT_BACKUP_PASSPHRASE, and left
+out without one.
 
-  --keep N       after the backup, remove all but the newest N backups, and the blobs that only those needed
+  --keep N       after the backup, remove all but the newest N backups, and the
+                 blobs that only those needed
   --verify-all   read all blobs of the backup again, not only the new files
 
-Exit status: 0 success, 1 the backup failed, 2 usage, 3 the server has lost or damaged blobs, which the backup lacks.`;
+Exit status: 0 success, 1 the backup failed, 2 usage, 3 the server has lost or
+damaged blobs, which the backup lacks.`;
 
 const SPEC = { usage: USAGE, options: { keep: { type: "string" }, "verify-all": { type: "boolean" } }, positionals: 1 } as const;
 

@@ -13,15 +13,18 @@ import { withOptions } from "./parse-options.ts";
 
 const USAGE = `Usage: holtd export ORG FOLDER
 
-Writes an organization, named by its uid or name, with everything in it into a folder, while the server runs or not: its
-groups, identities, images, libraries, advisories, events and settings, as they are at one moment. \`holtd import org FOLDER\`
-imports it into another server, of SQLite or PostgreSQL. An export that was interrupted is repeated by the same command, which
-keeps the blobs that were copied.
+Writes an organization, named by its uid or name, with everything in it into a
+folder, while the server runs or not: its groups, identities, images, libraries,
+advisories, events and settings, as they are at one moment. \`holtd import org
+FOLDER\` imports it into another server, of SQLite or PostgreSQL. An export that
+was interrupted is repeated by the same command, which keeps the blobs that were
+copied.
 
-Client secrets of identity providers and secrets of authenticator apps are sealed with the passphrase
-HOLT_BACKUP_PASSPHRASE, and left out without one.
+Client secrets of identity providers and secrets of authenticator apps are
+sealed with the passphrase HOLT_BACKUP_PASSPHRASE, and left out without one.
 
-Exit status: 0 success, 1 the export failed, 2 usage, 3 the server has lost or damaged blobs, which the export lacks.`;
+Exit status: 0 success, 1 the export failed, 2 usage, 3 the server has lost or
+damaged blobs, which the export lacks.`;
 
 const SPEC = { usage: USAGE, options: {}, positionals: 2 } as const;
 

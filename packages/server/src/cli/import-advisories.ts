@@ -13,23 +13,31 @@ import { createImportReport } from "./import-report.ts";
 import { type Installation, openInstallation } from "./open-installation.ts";
 import { optionProblemOf } from "./option-problem.ts";
 
-const COMMON = `Paths are files, folders and archives (zip, tar, tar.gz) in any mix. Known records stay unchanged, so an import can be
-repeated and continues where the last one ended.`;
-const STATUS = "Exit status: 0 success, 1 the import failed, 2 usage, 3 some records could not be used.";
+const COMMON = `Paths are files, folders and archives (zip, tar, tar.gz) in any mix. Known
+records stay unchanged, so an import can be repeated and continues where the
+last one ended.`;
+const STATUS = `Exit status: 0 success, 1 the import failed, 2 usage, 3 some records could not
+be used.`;
 
 const usages = {
   advisories: `Usage: holtd import advisories [--group UID|NAME] PATH...
 
-Imports advisories of packages: Wolfi and Chainguard YAML, OSV, OpenVEX, CSAF 2.0, secdb JSON. A file holds one document,
-a list, or one document per line. ${COMMON}
+Imports advisories of packages: Wolfi and Chainguard YAML, OSV, OpenVEX, CSAF
+2.0, secdb JSON. A file holds one document, a list, or one document per line.
 
-  --group       owner of the advisories: an organization, a folder such as my-org:team-a, or a uid; by default the
-                organization that the first start created
+${COMMON}
+
+  --group       owner of the advisories: an organization, a folder such as
+                my-org:team-a, or a uid; by default the organization that the
+                first start created
 
 ${STATUS}`,
   vulnerabilities: `Usage: holtd import vulnerabilities PATH...
 
-Imports metadata of vulnerabilities for all organizations: OSV records and CVE records (format version 5). ${COMMON}
+Imports metadata of vulnerabilities for all organizations: OSV records and CVE
+records (format version 5).
+
+${COMMON}
 
 ${STATUS}`,
 } as const;

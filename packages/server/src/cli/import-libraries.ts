@@ -18,14 +18,17 @@ import { optionProblemOf } from "./option-problem.ts";
 
 const USAGE = `Usage: holtd import libraries --ecosystem python|java [--group UID|NAME] DIR
 
-Publishes the packages below the folder DIR in the library of a group: wheels and source distributions of Python, or a
-repository in the layout of Maven 2. Published files stay unchanged, so an import can be repeated.
+Publishes the packages below the folder DIR in the library of a group: wheels
+and source distributions of Python, or a repository in the layout of Maven 2.
+Published files stay unchanged, so an import can be repeated.
 
   --ecosystem   python or java
-  --group       owner of the library: an organization, a folder such as my-org:team-a, or a uid; optional if there is
-                only one organization
+  --group       owner of the library: an organization, a folder such as
+                my-org:team-a, or a uid; optional if there is only one
+                organization
 
-Exit status: 0 success, 1 the import failed, 2 usage, 3 some files could not be imported.`;
+Exit status: 0 success, 1 the import failed, 2 usage, 3 some files could not be
+imported.`;
 
 const OPTIONS = { ecosystem: { type: "string" }, group: { type: "string" }, help: { type: "boolean", short: "h" } } as const;
 

@@ -18,16 +18,19 @@ import { verifyInstallation } from "./verify.ts";
 
 const USAGE = `Usage: holtd import org [--without-secrets] FOLDER
 
-Imports an organization that \`holtd export\` wrote, with its uids and times, into a server that has none of its uids. Both
-servers must have the same schema. With SQLite the server must be stopped; with PostgreSQL servers may run. All rows are
-imported in one transaction. An import that was interrupted is repeated by the same command, which keeps the blobs that
-were copied. The end of the import is a check like \`holtd verify --quick\`.
+Imports an organization that \`holtd export\` wrote, with its uids and times,
+into a server that has none of its uids. Both servers must have the same schema.
+With SQLite the server must be stopped; with PostgreSQL servers may run. All
+rows are imported in one transaction. An import that was interrupted is repeated
+by the same command, which keeps the blobs that were copied. The end of the
+import is a check like \`holtd verify --quick\`.
 
 Secrets are opened with the passphrase HOLT_BACKUP_PASSPHRASE.
 
   --without-secrets   leave the sealed secrets out
 
-Exit status: 0 success, 1 the import failed, 2 usage, 3 the server has problems after the import.`;
+Exit status: 0 success, 1 the import failed, 2 usage, 3 the server has problems
+after the import.`;
 
 const SPEC = { usage: USAGE, options: { "without-secrets": { type: "boolean" } }, positionals: 1 } as const;
 

@@ -16,14 +16,17 @@ import { runPointRestore } from "./restore-point.ts";
 
 const USAGE = `Usage: holtd restore [--snapshot NAME | --at TIME] [--list] TARGET
 
-Restores a backup that \`holtd backup\` wrote to a folder or to s3://bucket/prefix. HOLT_DATA_DIR must be empty or
-missing, and so must the tables of HOLT_DATABASE_URL and the bucket of HOLT_BLOBS, which gets the blobs directly. A restore
-that was interrupted is continued by the same command. A database is restored to the kind of store that it came from. The
-end of the restore is a check like \`holtd verify --quick\`.
+Restores a backup that \`holtd backup\` wrote to a folder or to
+s3://bucket/prefix. HOLT_DATA_DIR must be empty or missing, and so must the
+tables of HOLT_DATABASE_URL and the bucket of HOLT_BLOBS, which gets the blobs
+directly. A restore that was interrupted is continued by the same command. A
+database is restored to the kind of store that it came from. The end of the
+restore is a check like \`holtd verify --quick\`.
 
-With --at, the target is an archive that a server with HOLT_WAL_ARCHIVE wrote, and the database of SQLite is restored as
-it was at that time. The bucket of HOLT_BLOBS may have content. Blobs that are not there are copied from the backups of
-the target, if it has any.
+With --at, the target is an archive that a server with HOLT_WAL_ARCHIVE wrote,
+and the database of SQLite is restored as it was at that time. The bucket of
+HOLT_BLOBS may have content. Blobs that are not there are copied from the
+backups of the target, if it has any.
 
 The secrets key is opened with the passphrase HOLT_BACKUP_PASSPHRASE.
 
@@ -31,7 +34,8 @@ The secrets key is opened with the passphrase HOLT_BACKUP_PASSPHRASE.
   --at TIME         a time such as 2027-01-31T09:30:00Z, or latest
   --list            only print the names of the backups
 
-Exit status: 0 success, 1 the restore failed, 2 usage, 3 the restored data has problems.`;
+Exit status: 0 success, 1 the restore failed, 2 usage, 3 the restored data has
+problems.`;
 
 const SPEC = {
   usage: USAGE,

@@ -16,13 +16,16 @@ import { withOptions } from "./parse-options.ts";
 
 const USAGE = `Usage: holtd verify [--quick] [--repair]
 
-Checks an installation, while the server runs or not: the pages and references of the SQLite file, the bytes of every
-blob, the blobs and tags of every manifest, the audit chains, and the counts of rows below each group. Prints a line for each problem.
+Checks an installation, while the server runs or not: the pages and references
+of the SQLite file, the bytes of every blob, the blobs and tags of every
+manifest, the audit chains, and the counts of rows below each group. Prints a
+line for each problem.
 
   --quick    compare only the sizes of blobs, without reading them
   --repair   correct wrong counts
 
-Exit status: 0 no problem, or all are repaired, 1 the check failed, 2 usage, 3 there are problems.`;
+Exit status: 0 no problem, or all are repaired, 1 the check failed, 2 usage, 3
+there are problems.`;
 
 const SPEC = { usage: USAGE, options: { quick: { type: "boolean" }, repair: { type: "boolean" } }, positionals: 0 } as const;
 

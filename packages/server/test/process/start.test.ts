@@ -124,13 +124,28 @@ describe("holtd", { concurrency: 2 }, () => {
     const ofCommand = await runHoltd(["keys", "rotate", "--help"], {});
     assert.equal(
       ofCommand.stdout,
-      "Usage: holtd COMMAND\n\n  keys rotate   create a new signing key; the previous one stays published for 24 hours\n",
+      "Usage: holtd COMMAND\n\n  keys rotate   create a new signing key; the previous one stays published for\n                24 hours\n",
     );
     const version = await runHoltd(["--version"], {});
     assert.match(version.stdout, /^\d+\.\d+\.\d+\n$/);
     const unknown = await runHoltd(["keys", "burn"], {});
     assert.equal(unknown.code, 2);
     assert.equal(unknown.stderr, 'holtd: there is no command "keys burn"; there is "keys rotate"\nRun "holtd help" for the commands.\n');
+  });
+
+  test("every help of holtd fits a terminal of 80 columns", async () => {
+    const { stdout: help } = await runHoltd(["help"], {});
+    // Commands whose help is not a part of the whole.
+    const own = ["audit", "backup", "restore", "export", "verify", "import org"];
+    const imports = ["import libraries", "import advisories", "import vulnerabilities"];
+    const helps = [help];
+    for (const command of [...own, ...imports]) {
+      const { code, stdout } = await runHoltd([...command.split(" "), "--help"], {});
+      assert.equal(code, 0, command);
+      helps.push(stdout);
+    }
+    const tooLong = helps.flatMap((text) => text.split("\n")).filter((line) => line.length > 80);
+    assert.deepEqual(tooLong, []);
   });
 
   test("the token command prints one valid token while no server runs and while one does", async () => {
