@@ -1,4 +1,5 @@
 /** Finds the rows of a library that a path of the Maven layout means. */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { type FoundFile, findFile } from "../find-file.ts";
@@ -38,7 +39,26 @@ export interface FoundSnapshotFile {
   readonly create_time: string;
 }
 
-export function findSnapshotFiles(db: ReadDb, { groupUid }: Library, folder: MavenFolder): Promise<readonly FoundSnapshotFile[]> {
+/** Files that are read without yielding to other requests. A snapshot that is built often may have tens of thousands. */
+const FILES_PER_TURN = 1000;
+
+/** By path, in chunks between which other requests run. */
+export async function* findSnapshotFiles(db: ReadDb, library: Library, folder: MavenFolder): AsyncGenerator<readonly FoundSnapshotFile[]> {
+  for (let after = ""; ; ) {
+    const files = await findSnapshotFilesAfter(db, library, folder, after);
+    if (files.length > 0) yield files;
+    if (files.length < FILES_PER_TURN) return;
+    after = files.at(-1)?.path ?? "";
+    await nextTurn();
+  }
+}
+
+function findSnapshotFilesAfter(
+  db: ReadDb,
+  { groupUid }: Library,
+  folder: MavenFolder,
+  after: string,
+): Promise<readonly FoundSnapshotFile[]> {
   return db
     .selectFrom("library_artifact as a")
     .innerJoin("library_version as v", "v.artifact_uid", "a.uid")
@@ -48,7 +68,9 @@ export function findSnapshotFiles(db: ReadDb, { groupUid }: Library, folder: Mav
     .where("a.ecosystem", "=", Ecosystem.JAVA)
     .where("a.key", "=", mavenName(folder))
     .where("v.version", "=", folder.version)
+    .where("f.path", ">", after)
     .orderBy("f.path")
+    .limit(FILES_PER_TURN)
     .execute();
 }
 

@@ -4,7 +4,7 @@
  */
 import { escapeMarkup } from "../../lib/markup.ts";
 import type { FoundSnapshotFile, FoundVersion } from "./find-maven.ts";
-import { type MavenFile, type MavenFolder, parseMavenFile, type SnapshotBuild, splitSuffix } from "./maven-path.ts";
+import { type MavenFolder, parseMavenFile, type SnapshotBuild, splitSuffix } from "./maven-path.ts";
 import type { PluginOfGroup } from "./maven-plugins.ts";
 import { isSnapshot, snapshotBase } from "./maven-version.ts";
 
@@ -50,7 +50,7 @@ export function artifactMetadata({ groupId, artifactId }: Omit<MavenFolder, "ver
 }
 
 /** The newest file of one classifier and extension. */
-interface NewestFile {
+export interface NewestFile {
   readonly classifier: string;
   readonly extension: string;
   readonly value: string;
@@ -59,10 +59,8 @@ interface NewestFile {
   readonly build: SnapshotBuild | undefined;
 }
 
-/** @param files of the version, at least one */
-export function snapshotMetadata({ groupId, artifactId, version }: MavenFolder, files: readonly FoundSnapshotFile[]): MetadataPart {
-  const segments = [...groupId.split("."), artifactId];
-  const newest = newestOf(files.map((file) => ({ ...file, ...parseMavenFile([...segments, ...file.path.split("/")]) })));
+/** @param newest of the version, at least one */
+export function snapshotMetadata({ groupId, artifactId, version }: MavenFolder, newest: readonly NewestFile[]): MetadataPart {
   const lastUpdated = newest.reduce((last, { updated }) => (updated > last ? updated : last), "");
   const build = newest.reduce<SnapshotBuild | undefined>((last, each) => laterOf(last, each.build), undefined);
   return [
@@ -81,9 +79,15 @@ export function snapshotMetadata({ groupId, artifactId, version }: MavenFolder, 
   ];
 }
 
-function newestOf(files: readonly (MavenFile & FoundSnapshotFile)[]): readonly NewestFile[] {
-  const newest = new Map<string, NewestFile>();
-  for (const { suffix, version, build, create_time: time } of files) {
+/** @param newest by suffix; the files of a chunk replace older ones */
+export function collectNewest(
+  newest: Map<string, NewestFile>,
+  { groupId, artifactId }: MavenFolder,
+  files: readonly FoundSnapshotFile[],
+): void {
+  const segments = [...groupId.split("."), artifactId];
+  for (const { path, create_time: time } of files) {
+    const { suffix, version, build } = parseMavenFile([...segments, ...path.split("/")]);
     const split = splitSuffix(suffix);
     if (split === undefined) continue;
     const value = build === undefined ? version : `${snapshotBase(version)}${build.timestamp}-${build.number}`;
@@ -91,7 +95,6 @@ function newestOf(files: readonly (MavenFile & FoundSnapshotFile)[]): readonly N
     const known = newest.get(suffix);
     if (known === undefined || isNewer(each, known)) newest.set(suffix, each);
   }
-  return [...newest.values()];
 }
 
 function isNewer(one: NewestFile, other: NewestFile): boolean {

@@ -8,7 +8,15 @@ import { invalidArgument, notFound } from "../../../lib/errors.ts";
 import { answer, answerText, type LibraryParts, type LibraryRequest } from "../../http/library-request.ts";
 import type { Library } from "../../library.ts";
 import { findMavenVersions, findPluginFiles, findSnapshotFiles } from "../find-maven.ts";
-import { artifactMetadata, groupMetadata, type MetadataPart, metadataDocument, snapshotMetadata } from "../maven-metadata.ts";
+import {
+  artifactMetadata,
+  collectNewest,
+  groupMetadata,
+  type MetadataPart,
+  metadataDocument,
+  type NewestFile,
+  snapshotMetadata,
+} from "../maven-metadata.ts";
 import { type Algorithm, METADATA, parseMavenArtifact, parseMavenFolder, parseMavenGroup } from "../maven-path.ts";
 import { pluginsOf } from "../maven-plugins.ts";
 import { isSnapshot } from "../maven-version.ts";
@@ -46,8 +54,10 @@ async function metadataAt(db: ReadDb, library: Library, folder: readonly string[
 
 async function metadataOfSnapshot(db: ReadDb, library: Library, folder: readonly string[]): Promise<MetadataPart | undefined> {
   const snapshot = isSnapshot(folder.at(-1) ?? "") ? attempt(() => parseMavenFolder(folder)) : undefined;
-  const files = snapshot === undefined ? [] : await findSnapshotFiles(db, library, snapshot);
-  return snapshot === undefined || files.length === 0 ? undefined : snapshotMetadata(snapshot, files);
+  if (snapshot === undefined) return undefined;
+  const newest = new Map<string, NewestFile>();
+  for await (const files of findSnapshotFiles(db, library, snapshot)) collectNewest(newest, snapshot, files);
+  return newest.size === 0 ? undefined : snapshotMetadata(snapshot, [...newest.values()]);
 }
 
 async function metadataOfArtifact(db: ReadDb, library: Library, folder: readonly string[]): Promise<MetadataPart | undefined> {
