@@ -15,7 +15,7 @@ export interface Rows {
 export type DeleteChunk = (db: WriteDb, limit: number) => Promise<number>;
 
 export interface ChunkOptions {
-  readonly store: Store;
+  readonly store: Pick<Store, "reader" | "transaction">;
   /** Rows per transaction. */
   readonly chunkSize: number;
   readonly pace?: Pace;

@@ -112,6 +112,46 @@ test("critical vulnerabilities of packages that many images have let other reque
   assert.equal(await countOf(store, sql`finding where severity = 6`), names.length);
 });
 
+/** Adds packages of an organization. */
+const addPackages = (org: string, count: number) =>
+  sql`insert into matched_package (org_uid, type, name, version, origin, distribution, match_name, match_origin, origin_version, is_matched)
+    select ${org}, 'apk', 'many' || n.i, '1', '', '', 'apk many' || n.i, '', '', 1 from ${numbers(count)} as n`;
+
+test("collecting the scan of an image that many organizations had lets other requests run", async () => {
+  await using world = await createStorageFixture("sqlite");
+  const { store } = world;
+  const scan = digest(sql`1`);
+  await fill(
+    store,
+    sql`insert into image_scan (digest, state, attempts, distribution, error, package_count) values (${scan}, 'done', 0, '', '', 0)`,
+    addPackages("org", 2000),
+    sql`insert into matched_image (org_uid, digest, match_time) select 'org' || n.i, ${scan}, ${TIME} from ${numbers(100)} as n`,
+    sql`insert into matched_image_package (image_id, package_id)
+      select i.id, p.id from matched_image as i cross join matched_package as p`,
+  );
+  await assertYielding("collecting the scan", () => world.collector.run());
+  for (const table of [sql`image_scan`, sql`matched_image`, sql`matched_image_package`]) assert.equal(await countOf(store, table), 0);
+});
+
+test("comparing an image again that had many packages lets other requests run", async () => {
+  await using world = await startWorld();
+  const { store } = world;
+  using given = await createFindingsWorld(world);
+  const image = await given.push(["p 1-r0"]);
+  await given.settle();
+  await fill(
+    store,
+    addPackages(given.org, 200_000),
+    sql`insert into matched_image_package (image_id, package_id)
+      select i.id, p.id from matched_image as i cross join matched_package as p where p.name <> 'p'`,
+  );
+  await assertYielding("comparing the image", async () => {
+    await fill(store, sql`insert into match_request (org_uid, kind, name, token) values (${given.org}, 'image', ${image}, 'again')`);
+    await given.settle();
+  });
+  assert.equal(await countOf(store, sql`matched_image_package`), 1);
+});
+
 test("deleting abandoned imports of many parts lets other requests run", async () => {
   await using world = await startWorld();
   const { store, orgUid, clock } = world;

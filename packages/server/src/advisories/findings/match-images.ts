@@ -4,6 +4,7 @@
  */
 import { sql } from "kysely";
 import type { WriteDb } from "../../db/store.ts";
+import { deleteAllButLastChunk, deleteRows } from "../../jobs/delete-in-chunks.ts";
 import { chunksBySize } from "../../lib/chunks-by-size.ts";
 import { insertWaiting } from "../storage/match-requests.ts";
 import { type ImagePackage, packagesOfScans, readScans, type Scan } from "./image-packages.ts";
@@ -29,6 +30,7 @@ interface Group {
 
 /** In one transaction, unless it is one image with many packages. */
 async function linkImages({ batch, scans, context }: Group): Promise<void> {
+  await removeMostLinks(batch, context);
   const packages = await packagesOfScans(context.store.reader, scans);
   let images: ReadonlyMap<string, number> = new Map();
   const steps = [
@@ -53,6 +55,16 @@ async function linkImages({ batch, scans, context }: Group): Promise<void> {
 
 function inChunks<T>(all: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size));
+}
+
+/** Of images that were read before. Those that are left go when the images begin again. */
+function removeMostLinks({ orgUid, requests }: Batch, { store: { reader }, write }: MatchContext): Promise<void> {
+  const digests = reader.dialect.valuesOf(requests.map(({ name }) => name));
+  const condition = sql<boolean>`image_id in (
+    select i.id from ${digests} as v cross join matched_image as i where i.digest = v.value and i.org_uid = ${orgUid})`;
+  const links = { table: "matched_image_package", key: ["image_id", "package_id"], condition };
+  const store = { reader, transaction: write };
+  return deleteAllButLastChunk({ store, chunkSize: PACKAGES_PER_TRANSACTION }, links, (db, limit) => deleteRows(db, links, limit));
 }
 
 interface BegunImages {

@@ -123,7 +123,7 @@ async function deleteContexts(chunks: ChunkOptions, cutoff: string): Promise<voi
 }
 
 function deleteDeliveries(chunks: ChunkOptions, column: "event_id" | "subscription_uid", values: readonly string[]): Promise<void> {
-  const condition = sql<boolean>`${sql.ref(column)} in (select v.value from ${chunks.store.dialect.valuesOf(values)} as v)`;
+  const condition = sql<boolean>`${sql.ref(column)} in (select v.value from ${chunks.store.reader.dialect.valuesOf(values)} as v)`;
   const rows = { table: "delivery", key: ["subscription_uid", "position"], condition };
   return deleteInChunks(chunks, (db, limit) => deleteRows(db, rows, limit));
 }

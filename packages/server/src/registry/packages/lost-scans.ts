@@ -1,12 +1,15 @@
 /** Deletes the packages of manifests that no repo has any more, unless reports about the past need them. A part of collection. */
 import { type RawBuilder, sql } from "kysely";
 import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
+import { deleteAllButLastChunk, deleteRows } from "../../jobs/delete-in-chunks.ts";
 import { RELEASED } from "../../jobs/lease.ts";
 import { isRemembered } from "./remembered.ts";
 import { removePackages } from "./stored-packages.ts";
 
 /** Scans per query. */
 const BATCH_SIZE = 100;
+/** Links of images to packages per transaction, and those that a foreign key deletes with the scan. */
+const LINKS_PER_TRANSACTION = 2000;
 
 export async function removeLostScans(store: Store, now: Date, signal: AbortSignal | undefined): Promise<void> {
   for (let after: string | undefined = ""; after !== undefined && signal?.aborted !== true; ) {
@@ -82,6 +85,7 @@ class PushedAgain extends Error {
 async function removeScan(store: Store, digest: string): Promise<void> {
   try {
     await removePackages(store, digest, (db) => markLost(db, digest));
+    await removeLinks(store, digest);
     await store.transaction(async (db) => {
       await markLost(db, digest);
       await db.deleteFrom("image_scan").where("digest", "=", digest).execute();
@@ -89,6 +93,16 @@ async function removeScan(store: Store, digest: string): Promise<void> {
   } catch (error) {
     if (!(error instanceof PushedAgain)) throw error;
   }
+}
+
+/** Many organizations may have had the image, and each has links of its own. */
+function removeLinks(store: Store, digest: string): Promise<void> {
+  const condition = sql<boolean>`image_id in (select i.id from matched_image as i where i.digest = ${digest})`;
+  const links = { table: "matched_image_package", key: ["image_id", "package_id"], condition };
+  return deleteAllButLastChunk({ store, chunkSize: LINKS_PER_TRANSACTION }, links, async (db, limit) => {
+    await markLost(db, digest);
+    return deleteRows(db, links, limit);
+  });
 }
 
 /**
