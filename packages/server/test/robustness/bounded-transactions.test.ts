@@ -5,7 +5,9 @@ import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { type RawBuilder, sql } from "kysely";
 import { pruneFindings } from "../../src/advisories/findings/prune.ts";
 import type { Store } from "../../src/db/store.ts";
+import { createRepoEmptying } from "../../src/registry/content/empty-repo.ts";
 import { CRITICAL, createFindingsWorld, osv, rangeBefore } from "../harness/advisories/findings-world.ts";
+import { cpuTime } from "../harness/cpu-cost.ts";
 import { createStorageFixture, GRACE_MS } from "../harness/registry/storage-fixture.ts";
 import { assertYielding } from "../harness/robustness/cost-checks.ts";
 import { until } from "../harness/wait.ts";
@@ -62,6 +64,28 @@ test("deleting a repo of many images lets other requests run", async () => {
   await fillManifests(world.store, { repoUid: uid, count: 3000, bytes: 2000, blobs: 10 });
   await assertYielding("deleting the repo", () => world.must(ReposService.method.deleteRepo, { uid }));
   for (const table of [sql`manifest`, sql`manifest_reference`, sql`repo_blob`]) assert.equal(await countOf(world.store, table), 0);
+});
+
+test("emptying a repo of large manifests costs linear time", async () => {
+  await using world = await createStorageFixture("sqlite");
+  async function costOf(count: number): Promise<number> {
+    const repoUid = await world.newRepo();
+    // Each has a transaction of its own, because of the size that it claims.
+    await fill(
+      world.store,
+      sql`insert into manifest (repo_uid, digest, media_type, size, create_time, touch_time, content)
+        select ${repoUid}, ${digest(sql`m.i`)}, '', 1000000, ${TIME}, ${TIME}, zeroblob(10) from ${numbers(count)} as m`,
+    );
+    const begin = cpuTime();
+    await createRepoEmptying(world.store)(repoUid);
+    assert.equal(await countOf(world.store, sql`manifest where repo_uid = ${repoUid}`), 1);
+    return cpuTime() - begin;
+  }
+  // Compiles the code.
+  await costOf(200);
+  const small = await costOf(100);
+  const growth = (await costOf(1600)) / small;
+  assert.ok(growth < 25, `${growth.toFixed(1)} times as much for 16 times as many`);
 });
 
 test("collecting manifests that refer to as many blobs as possible lets other requests run", async () => {

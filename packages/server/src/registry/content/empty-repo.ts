@@ -34,19 +34,25 @@ export function createRepoEmptying(store: Store, chunkSize = CHUNK_SIZE): EmptyR
 }
 
 async function emptyManifests(store: Store, repoUid: string, chunkSize: number): Promise<void> {
-  while ((await firstChunks(store.reader, repoUid, chunkSize)).length > 1)
-    await store.transaction(async (db) => {
-      await lockRepo(db, repoUid);
-      const [digests = []] = await firstChunks(db, repoUid, chunkSize);
-      await db
-        .deleteFrom("manifest")
-        .where("repo_uid", "=", repoUid)
-        .where("digest", "in", (eb) => eb.selectFrom(db.dialect.valuesOf(digests).as("d")).select("d.value"))
-        .execute();
-    });
+  for (let chunks = await firstChunks(store.reader, repoUid, chunkSize); chunks.length > 1; ) {
+    // The last one may be a part of a chunk.
+    for (const digests of chunks.slice(0, -1)) await removeManifests(store, repoUid, digests);
+    chunks = await firstChunks(store.reader, repoUid, chunkSize);
+  }
 }
 
-/** Digests. The first chunk is whole. There is a second one if the repo has more manifests. */
+function removeManifests(store: Store, repoUid: string, digests: readonly string[]): Promise<void> {
+  return store.transaction(async (db) => {
+    await lockRepo(db, repoUid);
+    await db
+      .deleteFrom("manifest")
+      .where("repo_uid", "=", repoUid)
+      .where("digest", "in", (eb) => eb.selectFrom(db.dialect.valuesOf(digests).as("d")).select("d.value"))
+      .execute();
+  });
+}
+
+/** Digests. One chunk if the repo has no more manifests than that. */
 async function firstChunks(db: ReadDb, repoUid: string, chunkSize: number): Promise<string[][]> {
   const query = db.selectFrom("manifest").select(["digest", "size"]).where("repo_uid", "=", repoUid).orderBy("digest");
   const rows = await query.limit(chunkSize + 1).execute();
