@@ -176,6 +176,33 @@ test("comparing an image again that had many packages lets other requests run", 
   assert.equal(await countOf(store, sql`matched_image_package`), 1);
 });
 
+test("new scores of vulnerabilities that many advisories are about let other requests run", async () => {
+  await using world = await startWorld();
+  const { store } = world;
+  using given = await createFindingsWorld(world);
+  await given.importAdvisories([osv("CVE-2024-0", [{ ecosystem: "Wolfi", name: "p", events: rangeBefore("2-r0") }])]);
+  const advisory = await store.reader.selectFrom("advisory").selectAll().executeTakeFirstOrThrow();
+  const copies = Array.from({ length: 1000 }, (_, i) => {
+    const uid = `${given.org}/${(i + 1).toString(16).padStart(16, "0")}`;
+    return { ...advisory, uid, about: uid, artifact_name: `p${i}` };
+  });
+  for (let start = 0; start < copies.length; start += 100)
+    await store.transaction(async (db) => {
+      await db
+        .insertInto("advisory")
+        .values(copies.slice(start, start + 100))
+        .execute();
+    });
+  await fill(
+    store,
+    sql`insert into advisory_alias (alias, advisory_uid) select 'CVE-2024-' || n.i, a.uid from ${numbers(100)} as n cross join advisory as a`,
+  );
+  await given.settle();
+  const ids = Array.from({ length: 100 }, (_, i) => `CVE-2024-${i + 1}`);
+  await assertYielding("scores", () => given.score(Object.fromEntries(ids.map((id) => [id, CRITICAL]))));
+  assert.equal(await countOf(store, sql`vulnerability where severities <> '[]'`), ids.length);
+});
+
 test("deleting abandoned imports of many parts lets other requests run", async () => {
   await using world = await startWorld();
   const { store, orgUid, clock } = world;

@@ -1,12 +1,17 @@
-/** Stores a batch of vulnerabilities in one transaction. Older records do not replace newer ones, and known records cost no write. */
+/**
+ * Stores a batch of vulnerabilities in one transaction, unless very many advisories are about them. Older records do not replace newer
+ * ones, and known records cost no write.
+ */
 import { create } from "@bufbuild/protobuf";
 import { VulnerabilityMetadataSchema } from "@holt/api/gen/platform/advisory/v2/security_advisories_pb.ts";
 import { type Severity_Type, SeveritySchema } from "@holt/api/gen/platform/vulnerabilities/v2/advisories_pb.ts";
 import { appendToVulnerabilityCount } from "../../db/resource-count.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
+import { createBreaks } from "../../jobs/breaks.ts";
+import { chunksBySize } from "../../lib/chunks-by-size.ts";
 import { compileJsonEncoder } from "../../lib/proto-json.ts";
 import { insertRows } from "../storage/insert-rows.ts";
-import { requestMatchingOfVulnerabilities } from "../storage/match-requests.ts";
+import { countAdvisoriesAbout, requestMatchingOfVulnerabilities } from "../storage/match-requests.ts";
 import type { VulnerabilityTable } from "../tables.ts";
 import type { BatchOutcome, ImportOptions } from "./import-options.ts";
 import type { VulnerabilityRecord } from "./record.ts";
@@ -16,6 +21,10 @@ const encodeMetadata = compileJsonEncoder(VulnerabilityMetadataSchema);
 const encodeSeverity = compileJsonEncoder(SeveritySchema);
 
 const NO_SEVERITIES = "[]";
+/** A record that more advisories are about has a transaction of its own. */
+const ADVISORIES_PER_TRANSACTION = 2000;
+/** Vulnerabilities whose advisories are counted without yielding to other requests. */
+const IDS_PER_COUNT = 50;
 
 type NewRow = Omit<VulnerabilityTable, "update_time">;
 type StoredRows = ReadonlyMap<string, VulnerabilityTable>;
@@ -23,10 +32,33 @@ type StoredRows = ReadonlyMap<string, VulnerabilityTable>;
 export async function writeVulnerabilities({ store, clock }: ImportOptions, batch: readonly VulnerabilityRecord[]): Promise<BatchOutcome> {
   const rows = newestOf(batch.map(rowOf));
   const ids = rows.map(({ id }) => id);
-  const changes = changesOf(rows, await findStored(store.reader, ids, false));
-  if (changes.length === 0) return { created: 0, updated: 0, refused: [] };
+  const stored = await findStored(store.reader, ids, false);
+  const changes = changesOf(rows, stored);
   const now = clock.now().toISOString();
-  return retryRaces("", () => store.transaction((db) => writeChanges(db, changes, now)));
+  let [created, updated] = [0, 0];
+  for (const chunk of await chunksOf(store.reader, changes, stored)) {
+    const outcome = await retryRaces("", () => store.transaction((db) => writeChanges(db, chunk, now)));
+    created += outcome.created;
+    updated += outcome.updated;
+  }
+  return { created, updated, refused: [] };
+}
+
+/** The packages of advisories about a record with new scores are requested to be compared in the transaction that stores it. */
+async function chunksOf(db: ReadDb, changes: readonly NewRow[], stored: StoredRows): Promise<NewRow[][]> {
+  const counts = new Map<string, number>();
+  const pause = createBreaks();
+  for (const ids of chunksBySize(rescoredAmong(changes, stored), { sizeOf: () => 1, maxSize: IDS_PER_COUNT })) {
+    for (const { id, count } of await countAdvisoriesAbout(db, ids, ADVISORIES_PER_TRANSACTION)) counts.set(id, count);
+    await pause();
+  }
+  return chunksBySize(changes, { sizeOf: ({ id }) => counts.get(id) ?? 0, maxSize: ADVISORIES_PER_TRANSACTION });
+}
+
+/** @returns ids */
+function rescoredAmong(changes: readonly NewRow[], stored: StoredRows): readonly string[] {
+  const rescored = changes.filter(({ id, severities }) => (stored.get(id)?.severities ?? NO_SEVERITIES) !== severities);
+  return rescored.map(({ id }) => id);
 }
 
 function rowOf({ id, modified, summary, details, references, severities }: VulnerabilityRecord): NewRow {
@@ -86,10 +118,6 @@ async function writeChanges(db: WriteDb, candidates: readonly NewRow[], now: str
   await insertRows(db, "vulnerability", "new", withTime(created));
   await insertRows(db, "vulnerability", ["id"], [...withTime(updated), ...renewed.map((row) => ({ ...stored.get(row.id)!, ...row }))]);
   await appendToVulnerabilityCount(db, created.length);
-  const rescored = changes.filter(({ id, severities }) => (stored.get(id)?.severities ?? NO_SEVERITIES) !== severities);
-  await requestMatchingOfVulnerabilities(
-    db,
-    rescored.map(({ id }) => id),
-  );
+  await requestMatchingOfVulnerabilities(db, rescoredAmong(changes, stored));
   return { created: created.length, updated: updated.length, refused: [] };
 }

@@ -59,6 +59,21 @@ export async function requestMatchingOfVulnerabilities(db: WriteDb, ids: readonl
   if (ids.length > 0) await requestMatching(db, await findAdvisoriesAbout(db, ids));
 }
 
+export interface AdvisoryCount {
+  /** The id of a vulnerability. */
+  readonly id: string;
+  readonly count: number;
+}
+
+/** Counts at most about `limit` advisories of each vulnerability, deleted ones included. */
+export async function countAdvisoriesAbout(db: ReadDb, ids: readonly string[], limit: number): Promise<AdvisoryCount[]> {
+  const { rows } = await sql<AdvisoryCount>`select v.value as id,
+    (select count(*) from (select 1 from advisory_alias as l where l.alias = v.value limit ${limit}) as aliases)
+      + (select count(*) from (select 1 from advisory as a where a.advisory_id = v.value limit ${limit}) as named) as count
+    from ${db.dialect.valuesOf(ids)} as v`.execute(db);
+  return rows.map(({ id, count }) => ({ id, count: Number(count) }));
+}
+
 async function findAdvisoriesAbout(db: ReadDb, ids: readonly string[]): Promise<readonly Artifact[]> {
   const wanted = db.dialect.valuesOf(ids);
   const { rows } = await sql<Artifact>`
