@@ -35,7 +35,9 @@ HOLT_TRUSTED_PROXIES: [127.0.0.1, 10.0.0.0/8]
 
 - Settings with several values can be YAML lists.
 - A secret can be in a file of its own: \`HOLT_SMTP_URL_FILE\` names the file with the value of \`HOLT_SMTP_URL\`. One line
-  break at its end does not count. Every secret below has this variant.
+  break at its end does not count, and an empty file is refused. Every secret below has this variant.
+- Variables of the libraries that Holt uses, such as \`AWS_ACCESS_KEY_ID\`, \`NODE_EXTRA_CA_CERTS\` or \`OTEL_SERVICE_NAME\`, are
+  not settings. They work in the environment only, not in the file.
 - \`holtd config check\` checks the settings, and the files that they name. \`holtd config print\` prints every setting and
   where its value is from, without secrets.
 

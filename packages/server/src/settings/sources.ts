@@ -66,14 +66,16 @@ function* takeGiven(
   }
 }
 
-/** Without the line break that editors and `echo` add. */
+/** Without the line break that editors and `echo` add. An empty file is a secret that is missing, and not the default. */
 function readSecret(name: string, path: string, problems: string[]): string | undefined {
   try {
-    return readFileSync(path, "utf8").replace(/\r?\n$/, "");
+    const secret = readFileSync(path, "utf8").replace(/\r?\n$/, "");
+    if (secret.trim() !== "") return secret;
+    problems.push(`${name}: the file ${JSON.stringify(path)} must contain the secret, but it is empty`);
   } catch (error) {
     problems.push(`${name}: ${JSON.stringify(path)} must be the path of a readable file: ${(error as Error).message}`);
-    return undefined;
   }
+  return undefined;
 }
 
 async function readConfigFile(path: string, names: SettingNames, problems: string[]): Promise<Record<string, string>> {
@@ -104,7 +106,7 @@ function settingsOf(
   const settings: Record<string, string> = {};
   for (const [name, value] of Object.entries(entries)) {
     const text = textOf(value);
-    if (!known.has(name)) problems.push(`${name}: is not a setting of this version${suggestion(name, known)} (in ${path})`);
+    if (!known.has(name)) problems.push(`${name}: ${unknownName(name, known)} (in ${path})`);
     else if (text === undefined) problems.push(`${name}: must be a string, a number or a list of them; "" is an empty one (in ${path})`);
     else settings[name] = text;
   }
@@ -118,6 +120,13 @@ function textOf(value: unknown): string | undefined {
     return parts.some((part) => part === undefined || part.includes(",")) ? undefined : parts.join(",");
   }
   return ["string", "number", "boolean"].includes(typeof value) ? String(value) : undefined;
+}
+
+/** The file cannot set variables for the libraries that Holt uses, which read the environment. */
+function unknownName(name: string, known: ReadonlySet<string>): string {
+  return /^(AWS|NODE|OTEL)_/.test(name)
+    ? "is not a setting of Holt; set it as a variable of the environment"
+    : `is not a setting of this version${suggestion(name, known)}`;
 }
 
 /** Names that people know from other programs, and that are not similar to the name of the setting. */

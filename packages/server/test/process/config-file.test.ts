@@ -99,6 +99,26 @@ describe("settings from files", () => {
     assert.doesNotMatch(text, /very-secret/);
   });
 
+  test("an empty secret's file is refused, and does not select the default", async () => {
+    await using folder = await temporaryFolder();
+    const file = join(folder.path, "secret");
+    await writeFile(file, " \n");
+    for (const name of ["HOLT_DATABASE_URL_FILE", "HOLT_SECRETS_KEY_FILE", "HOLT_BACKUP_PASSPHRASE_FILE"])
+      assert.equal(
+        await problemOf({ [name]: file }),
+        `holtd: invalid settings:\n${name}: the file ${JSON.stringify(file)} must contain the secret, but it is empty\nSee docs/configuration.md.\n`,
+      );
+  });
+
+  test("a variable of a library in the file is referred to the environment", async () => {
+    await using folder = await temporaryFolder();
+    for (const name of ["AWS_ACCESS_KEY_ID", "NODE_EXTRA_CA_CERTS", "OTEL_SERVICE_NAME"])
+      assert.match(
+        await problemOf(await configFile(folder.path, `${name}: x\n`)),
+        new RegExp(`^${name}: is not a setting of Holt; set it as a variable of the environment \\(in `, "m"),
+      );
+  });
+
   test("a file that is missing or not a map of settings is refused with the reason", async () => {
     await using folder = await temporaryFolder();
     assert.match(await problemOf({ HOLT_CONFIG: join(folder.path, "none.yaml") }), /HOLT_CONFIG: .*none\.yaml" must be .*: ENOENT/);
