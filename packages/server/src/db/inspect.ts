@@ -9,6 +9,8 @@ export interface DatabaseFacts {
   readonly version: string;
   /** Number of migrations that were applied; 0 for a database that no server has used. */
   readonly schema: number;
+  /** Whether a server may create its tables. */
+  readonly mayCreate: boolean;
   /** Settings by name, as the database shows them. */
   readonly settings: Readonly<Record<string, string>>;
   /** The database's clock; undefined for SQLite, which uses this machine's. */
@@ -29,6 +31,8 @@ const POSTGRES_SETTINGS = [
   "synchronous_commit",
 ] as const;
 const SCHEMA = "select coalesce(max(version), 0) as version from schema_migration";
+const MAY_CREATE =
+  "select bool_or(has_schema_privilege(oid, 'create'))::text as allowed from pg_namespace where nspname = any(current_schemas(false))";
 const LAST_EVENT = "select time from outbox order by seq desc limit 1";
 
 /** Undefined if no server has used the data folder yet. @throws Error if the database cannot be read */
@@ -45,6 +49,7 @@ function inspectSqlite(path: string): DatabaseFacts {
     kind: "sqlite",
     version: String(first("select sqlite_version()")),
     schema: isUsed ? Number(first(SCHEMA)) : 0,
+    mayCreate: true,
     settings: Object.fromEntries(SQLITE_SETTINGS.map((name) => [name, String(first(`pragma ${name}`))])),
     time: undefined,
     lastEvent: isUsed ? dateFrom(first(LAST_EVENT)) : undefined,
@@ -62,6 +67,7 @@ async function inspectPostgres(url: string): Promise<DatabaseFacts> {
       kind: "postgres",
       version: server?.version ?? "",
       schema: isUsed ? Number((await rows(SCHEMA))[0]?.version ?? 0) : 0,
+      mayCreate: (await rows(MAY_CREATE))[0]?.allowed === "true",
       settings: Object.fromEntries(found.map(({ name, setting }) => [name, setting])) as Record<string, string>,
       time: dateFrom(server?.time),
       lastEvent: isUsed ? dateFrom((await rows(LAST_EVENT))[0]?.time) : undefined,

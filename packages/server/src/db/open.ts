@@ -6,6 +6,7 @@ import type { Meter } from "../lib/meter.ts";
 import type { Tracer } from "../lib/tracer.ts";
 import { isMigrated, type Migration, migrate } from "./migrate.ts";
 import { splitPostgresUrl } from "./postgres-url.ts";
+import { remedyOf } from "./remedy.ts";
 import { openSqlite } from "./sqlite.ts";
 import type { Store } from "./store.ts";
 
@@ -53,10 +54,11 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       error instanceof Error && error.cause instanceof Error
         ? `: ${error.cause.message || String((error.cause as { code?: unknown }).code)}`
         : "";
-    throw new Error(
-      `cannot use the database ${options.url === "" ? `in ${options.dataDir}` : hostAndDatabaseOf(options.url)}: ${(error as Error).message}${reason}`,
-      { cause: error },
-    );
+    const place = options.url === "" ? `in ${options.dataDir}` : hostAndDatabaseOf(options.url);
+    const remedy = options.url === "" ? undefined : remedyOf(error);
+    throw new Error(`cannot use the database ${place}: ${(error as Error).message}${reason}${remedy === undefined ? "" : `; ${remedy}`}`, {
+      cause: error,
+    });
   }
 }
 

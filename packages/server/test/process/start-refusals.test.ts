@@ -1,11 +1,14 @@
 /** Tests the errors that an operator gets: wrong command lines and settings, unusable data folders, databases and ports. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { chmod, mkdir, stat, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
+import { TLSSocket } from "node:tls";
 import pg from "pg";
+import { generate } from "selfsigned";
 import { settings } from "../../src/config.ts";
 import { createInstallation, runHoltd, temporaryFolder } from "../harness/holtd.ts";
 import { createDatabase } from "../harness/postgres.ts";
@@ -176,6 +179,46 @@ describe("errors of holtd", { concurrency: 2 }, () => {
       assert.notEqual(code, 0);
       assert.ok(!(stdout + stderr).includes("verysecret"), stderr);
     }
+  });
+
+  test("a role that may not create tables is reported with the remedy, also by doctor", async () => {
+    await using folder = await temporaryFolder();
+    const url = new URL(await createDatabase());
+    const client = new pg.Client({ connectionString: url.href });
+    await client.connect();
+    const role = url.pathname.slice(1);
+    await client.query(`create role ${role} login password 'x'`);
+    [url.username, url.password] = [role, "x"];
+    const settings = { HOLT_DATABASE_URL: url.href, HOLT_DATA_DIR: folder.path };
+    const { code, stderr } = await runHoltd([], settings);
+    const doctor = await runHoltd(["doctor"], settings);
+    await client.query(`drop role ${role}`);
+    await client.end();
+    assert.equal(code, 1);
+    assert.match(stderr, /^holtd: cannot use the database .*: permission denied .*; make the role .* the owner of the database/);
+    assert.match(doctor.stdout, /^database: the role of HOLT_DATABASE_URL may not create tables\. Remedy: make the role .* the owner/m);
+  });
+
+  test("a database whose certificate is not trusted is reported with the remedy, also by doctor", async () => {
+    await using folder = await temporaryFolder();
+    const { cert, private: key } = await generate([{ name: "commonName", value: "localhost" }]);
+    const server = createServer((socket) => {
+      // PostgreSQL agrees to TLS with one byte.
+      socket.once("data", () => {
+        socket.write("S");
+        new TLSSocket(socket, { isServer: true, key, cert }).on("error", () => {});
+      });
+      socket.on("error", () => {});
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const settings = { HOLT_DATABASE_URL: `postgres://holt:x@localhost:${port}/holt?sslmode=verify-full`, HOLT_DATA_DIR: folder.path };
+    const { code, stderr } = await runHoltd([], settings);
+    const doctor = await runHoltd(["doctor"], settings);
+    server.close();
+    assert.equal(code, 1);
+    assert.match(stderr, /^holtd: cannot use the database .*certificate.*; name the authority .*sslrootcert=/);
+    assert.match(doctor.stdout, /^database: the database cannot be read: .*certificate.* Remedy: name the authority .*sslrootcert=/m);
   });
 
   test("several hosts of the database of which none answers are reported", async () => {

@@ -1,6 +1,7 @@
 /** Checks the version, the settings and the schema of the database, and compares clocks. */
 import type { Config } from "../../config.ts";
 import { type DatabaseFacts, inspectDatabase } from "../../db/inspect.ts";
+import { OWNERSHIP, remedyOf } from "../../db/remedy.ts";
 import { migrations } from "../../domains.ts";
 import { type Problem, problemsOf } from "./problem.ts";
 
@@ -16,7 +17,7 @@ export async function checkDatabase({ databaseUrl, dataDir, databasePoolSize, pr
     const remedy =
       databaseUrl === ""
         ? "restore a backup if the file is damaged"
-        : "check HOLT_DATABASE_URL, and that PostgreSQL runs and admits this machine";
+        : (remedyOf(error) ?? "check HOLT_DATABASE_URL, and that PostgreSQL runs and admits this machine");
     return [{ check: "database", problem: `the database cannot be read: ${(error as Error).message}`, remedy }];
   }
   if (facts === undefined) return [];
@@ -27,7 +28,7 @@ export async function checkDatabase({ databaseUrl, dataDir, databasePoolSize, pr
   ];
 }
 
-function checkSchema({ schema }: DatabaseFacts): Problem[] {
+function checkSchema({ schema, mayCreate }: DatabaseFacts): Problem[] {
   return problemsOf("database", [
     [
       schema > migrations.length,
@@ -39,6 +40,7 @@ function checkSchema({ schema }: DatabaseFacts): Problem[] {
       "no server has used this database",
       "check HOLT_DATABASE_URL and HOLT_DATA_DIR, or start the server, which creates the tables",
     ],
+    [!mayCreate, "the role of HOLT_DATABASE_URL may not create tables", OWNERSHIP],
   ]);
 }
 
