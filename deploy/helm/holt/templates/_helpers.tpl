@@ -24,3 +24,8 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- with .Values.database.urlSecret }}{{ if .name }}{{ $_ := set $files "HOLT_DATABASE_URL" . }}{{ end }}{{ end }}
 {{- toJson $files }}
 {{- end }}
+
+{{/* The port serves https if it has a certificate. */}}
+{{- define "holt.scheme" -}}
+{{- ternary "https" "http" (hasKey .Values.settings "HOLT_TLS_CERT") }}
+{{- end }}

@@ -32,8 +32,13 @@ async function succeeds(program: string, ...args: readonly string[]): Promise<bo
 interface Manifest {
   readonly kind: string;
   readonly spec?: {
+    readonly jobLabel?: string;
+    readonly strategy?: { readonly type: string };
     readonly template?: {
-      readonly spec: { readonly containers: readonly [{ readonly env: readonly { name: string; value?: string }[] }] };
+      readonly spec: {
+        readonly containers: readonly [{ readonly env: readonly { name: string; value?: string }[] }];
+        readonly volumes: readonly ({ readonly name: string } & Readonly<Record<string, unknown>>)[];
+      };
     };
   };
 }
@@ -42,6 +47,8 @@ const ALL_VALUES = {
   replicas: 2,
   baseUrl: "https://holt.example.com",
   settings: { HOLT_LOG_LEVEL: "warn", HOLT_MIN_FREE_DISK: 1_073_741_824, HOLT_S3_ENDPOINT: "https://s3.example.com" },
+  extraVolumes: [{ name: "ca", configMap: { name: "ca" } }],
+  extraVolumeMounts: [{ name: "ca", mountPath: "/etc/ca" }],
   extraEnv: [{ name: "AWS_ACCESS_KEY_ID", valueFrom: { secretKeyRef: { name: "s3", key: "id" } } }],
   database: { urlSecret: { name: "holt-database" } },
   secretFiles: { HOLT_SECRETS_KEY: { name: "holt", key: "secrets-key" } },
@@ -51,6 +58,14 @@ const ALL_VALUES = {
   networkPolicy: { enabled: true, from: [{ namespaceSelector: {} }] },
   metrics: { enabled: true, serviceMonitor: { enabled: true } },
 };
+
+const BASE_URL = "https://holt.example.com";
+
+async function renderDeployment(values: object): Promise<NonNullable<Manifest["spec"]>> {
+  const deployment = (await renderChart({ baseUrl: BASE_URL, ...values })).find(({ kind }) => kind === "Deployment");
+  assert.ok(deployment?.spec);
+  return deployment.spec;
+}
 
 /** @returns the manifests; rejects if helm refuses the values */
 async function renderChart(values: unknown): Promise<Manifest[]> {
@@ -107,6 +122,50 @@ describe("deploy", () => {
     assert.equal(env.get("HOLT_MIN_FREE_DISK"), "1073741824");
     await assert.rejects(renderChart({ baseUrl: "https://holt.example.com", replicas: 2 }), /several replicas need database\.urlSecret/);
     await assert.rejects(renderChart({}), /baseUrl/);
+  });
+
+  test("the chart stops the old server first where only one server can use the volume", { skip: without("helm") }, async () => {
+    const database = { urlSecret: { name: "holt-database" } };
+    const strategyOf = async (values: object) => (await renderDeployment(values)).strategy?.type;
+    assert.equal(await strategyOf({}), "Recreate");
+    assert.equal(await strategyOf({ database }), "Recreate", "a volume of one node");
+    assert.equal(await strategyOf({ database, persistence: { accessModes: ["ReadWriteMany"] } }), undefined);
+    assert.equal(await strategyOf({ database, persistence: { existingClaim: "shared" } }), undefined);
+  });
+
+  test("the chart runs servers with content in S3 without a volume, and refuses others", { skip: without("helm") }, async () => {
+    const values = {
+      replicas: 3,
+      database: { urlSecret: { name: "holt-database" } },
+      settings: { HOLT_BLOBS: "s3://blobs/holt" },
+      secretFiles: { HOLT_SECRETS_KEY: { name: "holt", key: "secrets-key" } },
+      persistence: { enabled: false },
+    };
+    const manifests = await renderChart({ baseUrl: BASE_URL, ...values });
+    assert.ok(!manifests.some(({ kind }) => kind === "PersistentVolumeClaim"));
+    const { strategy, template } = await renderDeployment(values);
+    assert.equal(strategy, undefined);
+    assert.deepEqual(template?.spec.volumes[0], { name: "data", emptyDir: {} });
+    for (const missing of [{ settings: {} }, { secretFiles: {} }, { database: {}, replicas: 1 }])
+      await assert.rejects(renderDeployment({ ...values, ...missing }), /without persistence, data and keys need other places/);
+  });
+
+  test("the chart sets each variable once, and names the value of settings that it sets itself", { skip: without("helm") }, async () => {
+    const { template } = await renderDeployment({ settings: { HOLT_LISTEN: "0.0.0.0:8080" } });
+    const env = template?.spec.containers[0].env.filter(({ name }) => name === "HOLT_LISTEN");
+    assert.deepEqual(env, [{ name: "HOLT_LISTEN", value: "0.0.0.0:8080" }]);
+    await assert.rejects(
+      renderDeployment({ settings: { HOLT_STOP_DELAY: "30s" } }),
+      /set stopDelaySeconds instead of settings\.HOLT_STOP_DELAY/,
+    );
+    await assert.rejects(renderDeployment({ settings: { HOLT_BASE_URL: BASE_URL } }), /set baseUrl instead of settings\.HOLT_BASE_URL/);
+  });
+
+  test("metrics of the chart have the job that the alerts expect", { skip: without("helm") }, async () => {
+    const manifests = await renderChart({ baseUrl: BASE_URL, metrics: { enabled: true, serviceMonitor: { enabled: true } } });
+    assert.equal(manifests.find(({ kind }) => kind === "ServiceMonitor")?.spec?.jobLabel, "app.kubernetes.io/name");
+    const { name } = parse(await readFile(join(chart, "Chart.yaml"), "utf8")) as { name: string };
+    assert.equal(name, "holt", "the label has the name of the chart");
   });
 
   test("compose accepts the compose file, and refuses to start it without a base URL", async (context) => {
