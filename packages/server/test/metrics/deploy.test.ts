@@ -8,6 +8,7 @@ import { parse } from "yaml";
 import { startServer, storeNames } from "../harness/harness.ts";
 import { type Settings, temporaryFolder } from "../harness/holtd.ts";
 import { metricsAddress, namesIn } from "../harness/metrics.ts";
+import { startProcesses } from "../harness/processes.ts";
 
 const ROOT = join(import.meta.dirname, "../../../..");
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
@@ -63,6 +64,8 @@ test("dashboard and alert rules name only metrics that a server has", async () =
     await using _server = await startServer({ store, env: { HOLT_METRICS_LISTEN: metrics.listen, ...archive } });
     for (const name of namesIn(await metrics.scrape())) known.add(name);
   }
+  await using processes = await startProcesses(2);
+  for (const name of namesIn(await processes.scrape())) known.add(name);
   const unknown = [...alertQueries, ...panelQueries].flatMap((query) =>
     metricsIn(query).flatMap((name) => (known.has(name) ? [] : [`${query.place}: ${name}`])),
   );
