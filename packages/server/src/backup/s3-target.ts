@@ -2,7 +2,7 @@
 import type { Readable } from "node:stream";
 import { readObject } from "../blobs/s3/read-object.ts";
 import { S3Bucket } from "../blobs/s3/s3-bucket.ts";
-import { NoSuchObject as NoSuchKey } from "../blobs/s3/s3-errors.ts";
+import { describeS3Error, NoSuchObject as NoSuchKey } from "../blobs/s3/s3-errors.ts";
 import type { S3Location } from "../blobs/s3/s3-location.ts";
 import { writeObject } from "../blobs/s3/write-object.ts";
 import { HoltError } from "../lib/errors.ts";
@@ -75,8 +75,7 @@ class S3Target implements BackupTarget {
     } catch (error) {
       if (error instanceof NoSuchKey) throw new NoSuchObject(`the backup has no ${path}`, { cause: error });
       if (!(error instanceof HoltError)) throw error;
-      const reason = error.cause instanceof Error ? error.cause.message || error.cause.name : error.message;
-      throw new Error(`cannot ${action} ${this.name}${path}: ${reason}`, { cause: error });
+      throw new Error(`cannot ${action} ${this.name}${path}: ${describeS3Error(error)}`, { cause: error });
     }
   }
 }

@@ -52,6 +52,7 @@ export async function restore(args: readonly string[], loadConfig: () => Promise
     const { complete } = await listSnapshots(target);
     if (values.list === true) {
       for (const name of complete) console.log(name);
+      if (complete.length === 0) console.error(`${target.name} has no complete backup`);
       return 0;
     }
     const name = values.snapshot ?? complete.at(-1);

@@ -1,6 +1,9 @@
 /** Backups in S3: interruptions, damage, and blobs that are restored into a bucket. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { S3_CREDENTIALS, type S3Server, startS3Server } from "../harness/blobs/s3-server.ts";
@@ -96,3 +99,45 @@ test("a target in S3 may have an endpoint of its own, and a malformed one is ref
     assert.deepEqual([code, /is neither a folder nor s3:/.test(stderr)], [1, true], stderr);
   }
 });
+
+test("a bucket that cannot be used is reported with the remedy, by the server and by a backup", async () => {
+  // The credentials and the region of this machine are not those of the test.
+  const ofMachine = { AWS_SHARED_CREDENTIALS_FILE: "/dev/null", AWS_CONFIG_FILE: "/dev/null", AWS_EC2_METADATA_DISABLED: "true" };
+  const given = { ...(await settingsOf("mistaken", "folder")), ...ofMachine };
+  {
+    await using _server = await startHoltd(given);
+  }
+  const bucket = "s3://blobs/mistaken";
+  for (const [mistake, place, message] of [
+    [{}, "s3://no-such-bucket/x", /NoSuchBucket; create the bucket, or correct its name/],
+    [{ AWS_SECRET_ACCESS_KEY: "wrong" }, bucket, /SignatureDoesNotMatch; check AWS_SECRET_ACCESS_KEY/],
+    [{ AWS_ACCESS_KEY_ID: "", AWS_SECRET_ACCESS_KEY: "" }, bucket, /; set AWS_ACCESS_KEY_ID and/],
+    [{ HOLT_S3_REGION: "" }, bucket, /; set HOLT_S3_REGION to the region of the bucket/],
+    [
+      { HOLT_S3_ENDPOINT: `http://127.0.0.1:${await startPage()}` },
+      bucket,
+      /: the answer is not that of an S3 service; check HOLT_S3_ENDPOINT$/m,
+    ],
+  ] as const) {
+    const wrong = { ...given, ...mistake };
+    const backup = await runHoltd(["backup", place], wrong);
+    assert.equal(backup.code, 1, backup.stderr);
+    assert.match(backup.stderr, message);
+    const server = await runHoltd([], { ...wrong, HOLT_BLOBS: place, HOLT_DATA_DIR: join(folder.path, "none") });
+    assert.equal(server.code, 1, server.stderr);
+    assert.match(server.stderr, message);
+  }
+});
+
+test("a list of backups says so if there are none", async () => {
+  const { code, stdout, stderr } = await runHoltd(["restore", "--list", "s3://blobs/nothing"], await settingsOf("listing", "folder"));
+  assert.deepEqual([code, stdout, stderr], [0, "", "s3://blobs/nothing/ has no complete backup\n"]);
+});
+
+/** A server that is not S3. @returns its port */
+async function startPage(): Promise<number> {
+  const server = createServer((_request, response) => response.writeHead(404).end('{"code":5}')).listen(0, "127.0.0.1");
+  server.unref();
+  await once(server, "listening");
+  return (server.address() as AddressInfo).port;
+}

@@ -3,7 +3,7 @@ import { text } from "node:stream/consumers";
 import type { BlobHome } from "../blob-home.ts";
 import { DIGEST_ALGORITHMS } from "../digest.ts";
 import type { S3Bucket } from "./s3-bucket.ts";
-import { NoSuchObject, ObjectDiffers } from "./s3-errors.ts";
+import { describeS3Error, NoSuchObject, ObjectDiffers } from "./s3-errors.ts";
 
 const ID_KEY = "blobs/id";
 
@@ -34,6 +34,5 @@ export function bucketHome(bucket: S3Bucket): BlobHome {
 }
 
 function unusable({ name }: S3Bucket, error: unknown): Error {
-  const { message } = (error as Error).cause instanceof Error ? ((error as Error).cause as Error) : (error as Error);
-  return new Error(`cannot use ${name} for images: ${message}`, { cause: error });
+  return new Error(`cannot use ${name} for images: ${describeS3Error(error)}`, { cause: error });
 }

@@ -55,3 +55,24 @@ export function errorFromS3(error: unknown, action: string, log: Log): unknown {
   const isFull = FULL.has(name) || status === 507;
   return unavailable(isFull ? "there is no space left for blobs" : "the bucket of the blobs cannot be read or written", { cause: error });
 }
+
+const WRONG_ENDPOINT = "the answer is not that of an S3 service; check HOLT_S3_ENDPOINT";
+const WRONG_REGION = "set HOLT_S3_REGION to the region of the bucket";
+/** By the name or, where the SDK has no name for it, the message of an error. */
+const REMEDIES: readonly (readonly [RegExp, string])[] = [
+  [/^NoSuchBucket$/, "create the bucket, or correct its name or HOLT_S3_ENDPOINT"],
+  [/^InvalidAccessKeyId$/, "check AWS_ACCESS_KEY_ID and HOLT_S3_ENDPOINT"],
+  [/^SignatureDoesNotMatch$/, "check AWS_SECRET_ACCESS_KEY"],
+  [/^AccessDenied$/, "give the credentials the rights that docs/scaling.md lists"],
+  [/^CredentialsProviderError$/, "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the machine a role"],
+  [/^(Region is missing|PermanentRedirect|AuthorizationHeaderMalformed)$/, WRONG_REGION],
+  [/^RequestTimeTooSkewed$/, "synchronize the clock of this machine"],
+];
+
+/** The reason why a bucket cannot be used, and what to do about it. @param error of the bucket, with that of the SDK as its cause */
+export function describeS3Error(error: unknown): string {
+  const { name, message } = ((error as Error).cause instanceof Error ? (error as Error).cause : error) as Error;
+  if (message.includes("XML parse error")) return WRONG_ENDPOINT;
+  const [, remedy] = REMEDIES.find(([pattern]) => pattern.test(name) || pattern.test(message)) ?? [];
+  return `${message.trim() || name}${remedy === undefined ? "" : `; ${remedy}`}`;
+}
