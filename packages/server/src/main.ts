@@ -58,7 +58,7 @@ const USAGE = `Usage: holtd [command]
                 rows; --help has details
   health        fail unless the server of these settings answers
   version       print the version
-  help          print this
+  help          print this; with a command, its help
 
 Settings are environment variables, or lines of the YAML file that HOLT_CONFIG
 names; docs/configuration.md documents them.`;
@@ -140,17 +140,18 @@ const imports: Readonly<Record<string, (args: readonly string[], read: typeof lo
 };
 
 async function main(): Promise<void> {
-  const [first, second = "", ...rest] = process.argv.slice(2);
+  const args = commandLine();
+  const [first, second = "", ...rest] = args;
   const runImport = first === "import" && Object.hasOwn(imports, second) ? imports[second] : undefined;
   if (runImport !== undefined) {
     process.exitCode = await runImport(rest, loadConfig).catch(failWith);
     return;
   }
   if (first !== undefined && Object.hasOwn(tools, first)) {
-    process.exitCode = await tools[first]!(process.argv.slice(3), loadConfig).catch(failWith);
+    process.exitCode = await tools[first]!(args.slice(1), loadConfig).catch(failWith);
     return;
   }
-  const { positionals, values } = await parseArguments();
+  const { positionals, values } = await parseArguments(args);
   // The name of an organization may have spaces.
   const argument = ["recover", "account-link"].includes(positionals[0] ?? "") ? positionals.splice(1).join(" ") : "";
   if (values.help) return console.log(usageOf(positionals.join(" ")));
@@ -165,6 +166,12 @@ async function main(): Promise<void> {
   } catch (error) {
     failWith(error);
   }
+}
+
+/** `help COMMAND` is `COMMAND --help`. */
+function commandLine(): readonly string[] {
+  const args = process.argv.slice(2);
+  return args[0] === "help" && args.length > 1 ? [...args.slice(1), "--help"] : args;
 }
 
 /** The lines of one command, or of all where there is no such command. */
@@ -182,9 +189,9 @@ function failWith(error: unknown): never {
 }
 
 /** Refuses unknown options: after a mistyped --dry-run nothing may be removed. */
-async function parseArguments() {
+async function parseArguments(args: readonly string[]) {
   try {
-    return parseArgs({ allowPositionals: true, options: OPTIONS });
+    return parseArgs({ args, allowPositionals: true, options: OPTIONS });
   } catch (error) {
     fail(`holtd: ${await optionProblemOf(error, Object.keys(OPTIONS))}\n${HINT}`, 2);
   }

@@ -91,7 +91,7 @@ export async function compact(config: Config): Promise<void> {
 }
 
 function compactLocked(dataDir: string, path: string) {
-  using _lock = lockDataFolder(dataDir);
+  using _lock = lockDataFolder(dataDir, "stop it first: compaction needs the database for itself");
   return compactSqlite(path);
 }
 

@@ -103,13 +103,7 @@ function transferKeyOf({ secrets }: ExportedOrganization, values: Given["values"
 function lockSqlite({ databaseUrl, dataDir }: Config): Disposable | undefined {
   // A data folder without a database is a mistyped setting, and must not be created.
   if (databaseUrl !== "" || !existsSync(sqlitePath(dataDir))) return undefined;
-  try {
-    return lockDataFolder(dataDir);
-  } catch (error) {
-    throw new Error(`stop the server first: an import into SQLite needs the database for itself (${(error as Error).message})`, {
-      cause: error,
-    });
-  }
+  return lockDataFolder(dataDir, "stop it first: an import into SQLite needs the database for itself");
 }
 
 function printResult(

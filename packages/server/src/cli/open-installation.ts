@@ -73,7 +73,7 @@ export async function openInstallation(settings: InstallationSettings, options: 
   const { databaseUrl: url, dataDir, databasePoolSize: size } = settings;
   const isServer = use === "server";
   if (isServer && url === "") {
-    stack.use(lockDataFolder(dataDir));
+    stack.use(lockDataFolder(dataDir, "SQLite supports one server: set a different HOLT_DATA_DIR, or share a PostgreSQL database"));
     compactAtStart(sqlitePath(dataDir), log);
   }
   const pools = isServer ? { readers: size, writers: size } : {};

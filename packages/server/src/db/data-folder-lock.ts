@@ -21,9 +21,10 @@ function createLockFile(path: string): void {
 /**
  * Locks the folder until the lock is disposed or the process ends, even by a crash. It uses SQLite's file lock, since
  * node has no other. Short-lived commands that run alongside the server do not take the lock.
+ * @param remedy what to do if another server holds the lock
  * @throws Error for the operator if another server holds the lock or the folder is unusable
  */
-export function lockDataFolder(dataDir: string): Disposable {
+export function lockDataFolder(dataDir: string, remedy: string): Disposable {
   let database: DatabaseSync | undefined;
   try {
     createFolders(dataDir);
@@ -33,10 +34,7 @@ export function lockDataFolder(dataDir: string): Disposable {
     database.exec("begin exclusive");
   } catch (error) {
     database?.close();
-    if (isBusy(error))
-      throw new Error(
-        `another holtd serves the data in ${dataDir}. SQLite supports one server; set a different HOLT_DATA_DIR, or share a PostgreSQL database`,
-      );
+    if (isBusy(error)) throw new Error(`another holtd serves the data in ${dataDir}; ${remedy}`);
     throw new Error(`cannot use the data folder ${dataDir}: ${(error as Error).message}`, { cause: error });
   }
   const locked = database;

@@ -36,7 +36,8 @@ test("a server rewrites a small file of an earlier version at its start, and com
     await using _server = await startHoltd(settings);
     assert.equal(modeOf(path), 2);
     const refused = await runHoltd(["compact"], settings);
-    assert.deepEqual([refused.code, /another holtd serves the data/.test(refused.stderr)], [1, true]);
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /^holtd: another holtd serves the data in .*; stop it first: compaction needs the database for itself\n$/);
   }
 
   makeOld(path, 70_000_000);

@@ -123,7 +123,7 @@ test("imports and exports that would mix organizations, lack parts or meet a run
   assert.deepEqual(await readdir(folder.path), ["export", "from"]);
   {
     await using server = await startHoltd({ ...to, HOLT_ORG_NAME: "other-org" });
-    assert.match(await refuseImport(), /stop the server first/);
+    assert.match(await refuseImport(), /another holtd serves the data in .*; stop it first/);
     server.kill("SIGTERM");
     await server.ended;
   }

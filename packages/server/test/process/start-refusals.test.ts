@@ -36,6 +36,15 @@ describe("errors of holtd", { concurrency: 2 }, () => {
     }
   });
 
+  test("help with a command prints the help of that command", async () => {
+    for (const command of [["gc"], ["keys", "rotate"], ["backup"], ["import", "org"], ["audit"]]) {
+      const [helped, asked] = [await runHoltd(["help", ...command], {}), await runHoltd([...command, "--help"], {})];
+      assert.deepEqual([helped.code, helped.stdout], [0, asked.stdout], command.join(" "));
+      assert.match(helped.stdout, /^Usage: holtd /);
+    }
+    assert.equal((await runHoltd(["help", "bakup"], {})).code, 0, "an unknown command gets the whole help");
+  });
+
   test("a setting for the audit log that matches no operation is refused at start", async () => {
     await using folder = await temporaryFolder();
     const { code, stderr } = await runHoltd([], {
