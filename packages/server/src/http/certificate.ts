@@ -1,4 +1,5 @@
 /** Reads the TLS certificate and its key from files, and reloads them without a restart when the files change. */
+import { X509Certificate } from "node:crypto";
 import { readFileSync, unwatchFile, watchFile } from "node:fs";
 import { createSecureContext, type SecureContextOptions, type Server } from "node:tls";
 import type { Log } from "../lib/log.ts";
@@ -20,6 +21,13 @@ export function readCertificate({ certFile, keyFile }: CertificateFiles): Secure
   }
 }
 
+/** Clients refuse an expired certificate, and the server hears of it only as handshakes that end. */
+function warnIfExpired({ certFile }: CertificateFiles, log: Log): void {
+  const { validToDate } = new X509Certificate(readFileSync(certFile));
+  if (validToDate < new Date())
+    log.warn({ certFile, expired: validToDate.toISOString() }, "the TLS certificate has expired: clients refuse it");
+}
+
 /**
  * Gives new connections of `server` the certificate that is in the files by then; established connections keep theirs. A pair that does not
  * match is logged, and the previous one stays in use.
@@ -29,11 +37,13 @@ export function watchCertificate(files: CertificateFiles, server: Server, log: L
     try {
       server.setSecureContext(readCertificate(files));
       log.info({ certFile: files.certFile }, "TLS certificate reloaded");
+      warnIfExpired(files, log);
     } catch (err) {
       // This also happens when a renewal has written only one of the two files. The second change triggers another reload.
       log.error({ err, certFile: files.certFile }, "TLS certificate is unusable; the previous one stays in use");
     }
   };
+  warnIfExpired(files, log);
   const paths = [files.certFile, files.keyFile];
   // Polls, because mounted secrets change by swapping a symbolic link of a parent folder, which file watchers do not notice.
   for (const path of paths) watchFile(path, { interval: intervalMs, persistent: false }, reload);

@@ -31,7 +31,9 @@ function* placeConflicts({ blobs, blobsFallback, dataDir, walArchive }: ParsedSe
   if (dataDir !== undefined && `${walArchive}/`.startsWith(`${dataDir}/`)) yield "HOLT_WAL_ARCHIVE must not be in HOLT_DATA_DIR";
 }
 
-function* addressConflicts({ listen, metricsListen, baseUrl }: ParsedSettings) {
+function* addressConflicts({ listen, metricsListen, baseUrl, tlsCert }: ParsedSettings) {
+  if (tlsCert && baseUrl?.startsWith("http:"))
+    yield "HOLT_BASE_URL must begin with https:// if HOLT_TLS_CERT is set: the port serves TLS only";
   if (listen === undefined) return;
   if (listen.port === 0 && baseUrl === "") yield "HOLT_LISTEN with port 0 (any free port) needs HOLT_BASE_URL: tokens name it";
   const listensTwice = listen.port !== 0 && listen.port === metricsListen?.port && listen.host === metricsListen.host;

@@ -11,6 +11,7 @@ import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { generate } from "selfsigned";
 import { freePort } from "../harness/free-port.ts";
 import { printedToken, runHoltd, startHoltd, temporaryFolder } from "../harness/holtd.ts";
+import { until } from "../harness/wait.ts";
 
 test("a server with a certificate and its key serves REST and gRPC over TLS only", async () => {
   await using folder = await temporaryFolder();
@@ -62,4 +63,32 @@ test("holtd names a certificate that it cannot read and exits with code 1", asyn
   assert.equal(broken.code, 1);
   assert.match(broken.stderr, /^holtd: cannot use the certificate of HOLT_TLS_CERT .* and HOLT_TLS_KEY /m);
   assert.doesNotMatch(broken.stderr, /\n {4}at /);
+});
+
+test("a server with an expired certificate starts, and warns in its log", async () => {
+  await using folder = await temporaryFolder();
+  const { cert, private: key } = await generate([{ name: "commonName", value: "localhost" }], {
+    notBeforeDate: new Date("2026-01-01T00:00:00Z"),
+    notAfterDate: new Date("2026-01-02T00:00:00Z"),
+  });
+  const [HOLT_TLS_CERT, HOLT_TLS_KEY] = [join(folder.path, "cert.pem"), join(folder.path, "key.pem")];
+  await writeFile(HOLT_TLS_CERT, cert);
+  await writeFile(HOLT_TLS_KEY, key);
+  await using server = await startHoltd({ HOLT_DATA_DIR: join(folder.path, "data"), HOLT_TLS_CERT, HOLT_TLS_KEY });
+  await until(() =>
+    /"expired":"2026-01-02T00:00:00\.000Z","msg":"the TLS certificate has expired: clients refuse it"/.test(server.stderr()),
+  );
+});
+
+test("a base URL without TLS is refused beside a certificate", async () => {
+  await using folder = await temporaryFolder();
+  const settings = {
+    HOLT_DATA_DIR: folder.path,
+    HOLT_TLS_CERT: "cert.pem",
+    HOLT_TLS_KEY: "key.pem",
+    HOLT_BASE_URL: "http://holt.example.com",
+  };
+  const { code, stderr } = await runHoltd(["config", "check"], settings);
+  assert.equal(code, 2);
+  assert.match(stderr, /\nHOLT_BASE_URL must begin with https:\/\/ if HOLT_TLS_CERT is set/);
 });
