@@ -20,7 +20,7 @@ const RELEASE_AFTER_MS = 500;
 /** Resolves when the server is ready; the process then lives until SIGTERM or SIGINT, or until its supervisor stops it. */
 export async function serve(config: Config): Promise<void> {
   keepTickShape();
-  const tracing = await startTracing(config.tracesEndpoint);
+  const tracing = await startTracing(config.tracesEndpoint, () => log);
   const { tracer } = tracing;
   const supervised = await joinSupervisor();
   const fields = tracer.isActive ? () => ({ traceId: tracer.traceId() }) : undefined;

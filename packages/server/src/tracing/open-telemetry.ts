@@ -2,21 +2,22 @@
 import { context, SpanKind as Kind, type Attributes as OtelAttributes, propagation, SpanStatusCode, trace } from "@opentelemetry/api";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from "@opentelemetry/resources";
-import { BatchSpanProcessor, NodeTracerProvider } from "@opentelemetry/sdk-trace-node";
+import { BatchSpanProcessor, NodeTracerProvider, type SpanExporter } from "@opentelemetry/sdk-trace-node";
 import packageJson from "../../package.json" with { type: "json" };
+import type { Log } from "../lib/log.ts";
 import type { Attributes, SpanKind, TraceHeaders, Tracer } from "../lib/tracer.ts";
 import type { StartedTracing } from "./start-tracing.ts";
 
 const KINDS: Readonly<Record<SpanKind, Kind>> = { server: Kind.SERVER, client: Kind.CLIENT, internal: Kind.INTERNAL };
 
 /** @param endpoint base URL of the collector; spans go to `/v1/traces` below it */
-export function startOpenTelemetry(endpoint: string): StartedTracing {
+export function startOpenTelemetry(endpoint: string, log: () => Log): StartedTracing {
   // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win over these.
   const own = resourceFromAttributes({ "service.name": "holt", "service.version": packageJson.version });
   const resource = defaultResource()
     .merge(own)
     .merge(detectResources({ detectors: [envDetector] }));
-  const exporter = new OTLPTraceExporter({ url: `${endpoint.replace(/\/$/, "")}/v1/traces` });
+  const exporter = reportingExporter(new OTLPTraceExporter({ url: `${endpoint.replace(/\/$/, "")}/v1/traces` }), log);
   const provider = new NodeTracerProvider({ resource, spanProcessors: [new BatchSpanProcessor(exporter)] });
   // Sets the global context manager and W3C Trace Context as the propagator.
   provider.register();
@@ -29,6 +30,25 @@ export function startOpenTelemetry(endpoint: string): StartedTracing {
       context.disable();
       propagation.disable();
     },
+  };
+}
+
+/** Logs when the collector begins to fail and when it works again. The library drops what it cannot send without a word. */
+function reportingExporter(exporter: SpanExporter, log: () => Log): SpanExporter {
+  let isFailing = false;
+  return {
+    export(spans, done) {
+      exporter.export(spans, (result) => {
+        const { error } = result;
+        if (error !== undefined && !isFailing)
+          log().warn({ reason: error.message }, "sending traces failed; spans are lost until it works");
+        if (error === undefined && isFailing) log().info("sending traces works again");
+        isFailing = error !== undefined;
+        done(result);
+      });
+    },
+    shutdown: () => exporter.shutdown(),
+    forceFlush: async () => exporter.forceFlush?.(),
   };
 }
 

@@ -35,14 +35,15 @@ interface RawSpan {
   readonly status: { readonly code?: number };
 }
 
-export async function startCollector(): Promise<Collector> {
+/** @param port by default any free one */
+export async function startCollector(port = 0): Promise<Collector> {
   const spans: CollectedSpan[] = [];
   const server = createServer(async (request, response) => {
     const { resourceSpans } = JSON.parse(await text(request)) as Request;
     for (const { scopeSpans } of resourceSpans) for (const scope of scopeSpans) spans.push(...scope.spans.map(spanFrom));
     response.writeHead(200, { "content-type": "application/json" }).end("{}");
   });
-  server.listen(0, "127.0.0.1");
+  server.listen(port, "127.0.0.1");
   await once(server, "listening");
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

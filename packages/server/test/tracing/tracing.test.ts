@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
+import { freePort } from "../harness/free-port.ts";
 import { storeNames } from "../harness/harness.ts";
 import { get, printedToken, startHoltd, temporaryFolder } from "../harness/holtd.ts";
 import { createMigratedDatabase } from "../harness/migrated-database.ts";
@@ -166,4 +167,23 @@ test("a server without an endpoint for traces and an address for metrics loads n
   }
   await using server = await startHoltd({ ...settings, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
   assert.match(server.stderr(), /imports @opentelemetry/);
+});
+
+test("a collector that cannot be reached is logged once, and again when it works", async () => {
+  await using folder = await temporaryFolder();
+  const port = await freePort();
+  const settings = {
+    HOLT_DATA_DIR: folder.path,
+    OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
+    OTEL_EXPORTER_OTLP_TIMEOUT: "200",
+    OTEL_BSP_SCHEDULE_DELAY: "100",
+  };
+  await using server = await startHoltd(settings);
+  const times = (message: string) => server.stderr().split(message).length - 1;
+  const call = () => fetch(`${server.baseUrl}/ping/v2`).then((answer) => answer.text());
+  await until(() => call().then(() => times("sending traces failed") === 1));
+  await using collector = await startCollector(port);
+  await until(() => call().then(() => times("sending traces works again") === 1));
+  assert.ok(collector.spans.length > 0);
+  assert.equal(times("sending traces failed"), 1);
 });
