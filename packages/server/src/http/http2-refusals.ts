@@ -18,8 +18,8 @@ export function refuseLargeHeaders(stream: ServerHttp2Stream, { "content-type": 
   stream.respond({ ...COMMON_HEADERS, ":status": 200, "content-type": type, ...status }, { endStream: true });
 }
 
-/** Refuses a stream that would take too much memory, with its whole connection unless a proxy shares that among clients. */
-export function refuseForMemory(stream: ServerHttp2Stream, { peer, socket }: { readonly peer: Peer; readonly socket: Socket }): void {
+/** Refuses a stream beyond a limit of open streams, with its whole connection unless a proxy shares that among clients. */
+export function refuseBeyondLimit(stream: ServerHttp2Stream, { peer, socket }: { readonly peer: Peer; readonly socket: Socket }): void {
   if (peer.isProxy) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
   else closeConnection(stream.session as ServerHttp2Session, socket);
 }

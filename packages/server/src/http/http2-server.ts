@@ -9,12 +9,13 @@ import {
   type ServerOptions,
 } from "node:http2";
 import type { Socket } from "node:net";
+import { atEndOfTurn } from "../lib/at-end-of-turn.ts";
 import { Answer, type AnswerCarrier } from "./answer.ts";
 import { limitTime } from "./body-time.ts";
 import type { ConnectionServer, ServerParts } from "./connection-server.ts";
 import { namesOneHost } from "./host-header.ts";
 import { type HttpRequest, type RequestHandler, setCommonHeaders } from "./http-exchange.ts";
-import { refuseForMemory, refuseLargeHeaders, refuseStream } from "./http2-refusals.ts";
+import { refuseBeyondLimit, refuseLargeHeaders, refuseStream } from "./http2-refusals.ts";
 import { MeteredHttp2Response } from "./metered-response.ts";
 import type { Peer } from "./peers.ts";
 import type { TransportLimits } from "./transport-limits.ts";
@@ -25,6 +26,7 @@ export type StreamHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHea
 interface Session {
   readonly socket: Socket;
   readonly peer: Peer;
+  /** Those that were reset in this turn count, too. */
   openStreams: number;
 }
 
@@ -81,19 +83,34 @@ function endAnswer(this: ServedStream): void {
   this.served?.answer.end();
 }
 
-/** A listener of all streams. A closed stream is garbage for a while before it is collected, and keeps nothing until then. */
+/**
+ * A listener of all streams. A closed stream is garbage for a while before it is collected, and keeps nothing until then. One that was not
+ * answered counts until the end of the turn, because a client can open and reset thousands of streams in one turn, and node keeps them for
+ * that long.
+ */
 function closeAnswer(this: ServedStream): void {
   if (this.served === undefined) return;
   const { answer, session, memory } = this.served;
   this.served = undefined;
   answer.close();
-  memory[Symbol.dispose]();
-  session.openStreams--;
+  const release = () => {
+    memory[Symbol.dispose]();
+    session.openStreams--;
+  };
+  if (wasAnswered(this)) release();
+  else atEndOfTurn(release);
+}
+
+/** Node also finishes a stream that is reset before it has an answer. */
+function wasAnswered({ rstCode, headersSent, writableFinished }: ServerHttp2Stream): boolean {
+  return rstCode === constants.NGHTTP2_NO_ERROR && headersSent && writableFinished;
 }
 
 export function createHttp2Server(onStream: StreamHandler, parts: ServerParts): ConnectionServer {
   const { onRequest, limits, answers, peers, log } = parts;
   const sessions = new Sessions(limits.sessionIdleMs);
+  // nghttp2 looks at the burst of resets only after all bytes that have arrived. A client may cancel all its calls and begin as many again.
+  const maxStreamsPerTurn = 2 * limits.requestsPerConnection;
   let accepted: Socket | undefined;
 
   const onStreamError = (err: Error): void => log.debug({ err }, "HTTP/2 stream failed");
@@ -111,8 +128,8 @@ export function createHttp2Server(onStream: StreamHandler, parts: ServerParts): 
     if (session === undefined) return stream.close(constants.NGHTTP2_REFUSED_STREAM);
     const client = session.peer.clientOf(headers);
     const headerBytes = lengthOf(rawHeaders);
-    const memory = peers.openStream(client, headerBytes);
-    if (memory === undefined) return refuseForMemory(stream, session);
+    const memory = session.openStreams < maxStreamsPerTurn ? peers.openStream(client, headerBytes) : undefined;
+    if (memory === undefined) return refuseBeyondLimit(stream, session);
     const answer = new Answer(answers, client, new StreamCarrier(stream, session.socket));
     session.openStreams++;
     stream.served = { answer, session, memory };

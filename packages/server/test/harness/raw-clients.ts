@@ -1,4 +1,5 @@
 /** Clients for raw sockets, HTTP/2 streams, and gRPC by grpc-js. */
+import { once } from "node:events";
 import { type ClientHttp2Session, connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
 import { connect, type Socket } from "node:net";
 import { create, type DescMethodUnary, fromBinary, type Message, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
@@ -64,6 +65,27 @@ export function openHttp2(port: number, localAddress = "127.0.0.1"): ClientHttp2
   const createConnection = () => connect({ port, host: "127.0.0.1", localAddress });
   const session = connectHttp2(`http://127.0.0.1:${port}`, { createConnection }).on("error", () => {});
   return Object.assign(session, { [Symbol.asyncDispose]: async () => session.destroy() });
+}
+
+/** Sends requests for `/x` over HTTP/2, in one chunk with a reset after each. Resolves when the server has closed the connection. */
+export async function resetRequests(port: number, count: number): Promise<void> {
+  const socket = openSocket(port);
+  socket.write(Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), http2Frame(4, 0, 0)]));
+  await once(socket, "data");
+  // GET and http by their indexes in HPACK's static table, then a literal path and authority.
+  const headers = [0x82, 0x86, 0x04, 2, 0x2f, 0x78, 0x01, 1, 0x68];
+  const frames: Buffer[] = [];
+  for (let stream = 1; stream < 2 * count; stream += 2)
+    frames.push(http2Frame(1, 5, stream, headers), http2Frame(3, 0, stream, [0, 0, 0, 8]));
+  socket.write(Buffer.concat(frames));
+  await untilClosed(socket);
+}
+
+/** @param payload of at most 255 bytes */
+function http2Frame(type: number, flags: number, stream: number, payload: readonly number[] = []): Buffer {
+  const head = Buffer.from([0, 0, payload.length, type, flags, 0, 0, 0, 0]);
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, Buffer.from(payload)]);
 }
 
 export class GrpcClient implements Disposable {

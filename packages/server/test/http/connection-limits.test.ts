@@ -5,7 +5,7 @@ import { constants } from "node:http2";
 import type { Socket } from "node:net";
 import { test } from "node:test";
 import { type RequestHandler, send } from "../../src/http/http-exchange.ts";
-import { closed, openHttp2, openSocket, requestHttp2, talk, untilClosed } from "../harness/raw-clients.ts";
+import { closed, openHttp2, openSocket, requestHttp2, resetRequests, talk, untilClosed } from "../harness/raw-clients.ts";
 import { startTransports } from "../harness/transport-server.ts";
 import { until } from "../harness/wait.ts";
 
@@ -105,6 +105,14 @@ test("a connection is closed when the open streams of its address take too much 
     first.destroy();
     await until(async () => (await statusOf(server.port)) === 200);
   }
+});
+
+test("streams that are reset as soon as they are opened count towards the memory of their address", async () => {
+  let begun = 0;
+  await using server = await startTransports({ limits: { streamBytesPerAddress: 200_000 }, rest: () => void begun++ });
+  await resetRequests(server.port, 90);
+  assert.ok(begun > 0 && begun <= 12, `${begun} requests`);
+  assert.equal(await statusOf(server.port), 200, "the memory is free again");
 });
 
 test("a client behind a proxy loses a stream that would take too much memory, and the other clients of the connection lose none", async () => {

@@ -5,7 +5,7 @@ import type { Socket } from "node:net";
 import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type HttpResponse, type RequestHandler, send } from "../../src/http/http-exchange.ts";
-import { closed, openHttp2, openSocket, requestHttp2, talk, untilClosed } from "../harness/raw-clients.ts";
+import { closed, openHttp2, openSocket, requestHttp2, resetRequests, talk, untilClosed } from "../harness/raw-clients.ts";
 import { startTransports } from "../harness/transport-server.ts";
 import { giveTime, until } from "../harness/wait.ts";
 
@@ -286,6 +286,13 @@ test("a flood of resets closes the connection, and the server goes on", async ()
   }
   await gone;
   assert.equal((await fetch(`http://127.0.0.1:${server.port}/healthz`)).status, 200);
+});
+
+test("a client that resets its requests at once gets at most twice as many served as it may have open", async () => {
+  let begun = 0;
+  await using server = await startTransports({ limits: { requestsPerConnection: 10 }, rest: () => void begun++ });
+  await resetRequests(server.port, 500);
+  assert.ok(begun > 0 && begun <= 20, `${begun} requests`);
 });
 
 test("draining lets running requests end, closes idle connections and takes no new ones", async () => {

@@ -4,7 +4,7 @@
  */
 
 import type { IncomingHttpHeaders } from "node:http2";
-import { atEndOfTurn } from "./at-end-of-turn.ts";
+import { atEndOfTurn } from "../../lib/at-end-of-turn.ts";
 import { UnaryCall, type UnaryOptions, type UnaryStream } from "./unary-call.ts";
 
 /** Whether `serveUnary` serves the request, given that its path names an operation. */
