@@ -1,5 +1,6 @@
 /** Keeps the open connections of the HTTP/1.1 server, and closes them when the server stops. */
 import type { Socket } from "node:net";
+import { atEndOfTurn } from "../lib/at-end-of-turn.ts";
 import { closeInStages, discardInput } from "./close-in-stages.ts";
 import type { MeteredHttp1Response } from "./metered-response.ts";
 import type { Peer, Peers } from "./peers.ts";
@@ -11,6 +12,8 @@ interface Connection {
   readonly peer: Peer;
   /** Responses that are not complete, oldest first. */
   readonly running: MeteredHttp1Response[];
+  /** Requests that began in this turn of the event loop. */
+  begun: number;
   /** "full" after its last request, and "discarding" once it discards what its client sends after that. */
   state: "open" | "full" | "discarding";
 }
@@ -24,7 +27,10 @@ export class Http1Connections {
   #isLingerOver = false;
   #drained: (() => void) | undefined;
 
-  /** @param maxRunning unanswered requests of one connection, which its client has pipelined */
+  /**
+   * @param maxRunning unanswered requests of one connection, which its client has pipelined. Those that are answered in the turn in which
+   *   they arrive count until its end, because all that has arrived on a connection is handled in one turn.
+   */
   constructor(peers: Peers, maxRunning: number) {
     this.#peers = peers;
     this.#maxRunning = maxRunning;
@@ -59,7 +65,8 @@ export class Http1Connections {
     }
     const { peer, running } = connection;
     running.push(response);
-    if (running.length >= this.#maxRunning) connection.state = "full";
+    if (connection.begun++ === 0) atEndOfTurn(() => resetBegun(connection));
+    if (Math.max(running.length, connection.begun) >= this.#maxRunning) connection.state = "full";
     if (this.#isStopping || connection.state === "full") response.shouldKeepAlive = false;
     return peer;
   }
@@ -102,13 +109,17 @@ export class Http1Connections {
   }
 
   #connectionOf(socket: Socket): Connection {
-    return this.#connections.get(socket) ?? { peer: this.#peers.open(socket), running: [], state: "open" };
+    return this.#connections.get(socket) ?? { peer: this.#peers.open(socket), running: [], begun: 0, state: "open" };
   }
 
   #closeIdle(): void {
     this.#isLingerOver = true;
     for (const [socket, { running }] of this.#connections) if (running.length === 0) socket.destroy();
   }
+}
+
+function resetBegun(connection: Connection): void {
+  connection.begun = 0;
 }
 
 function stopParsing(socket: Socket, connection: Connection): void {

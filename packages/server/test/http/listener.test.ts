@@ -74,6 +74,24 @@ test("a connection answers as many pipelined requests as its limit allows, and i
   }
 });
 
+test("a connection is closed after as many requests as its limit allows if all arrive at once, also if each is answered at once", async () => {
+  let served = 0;
+  const rest: RequestHandler = (received, response) => {
+    received.once("end", () => send(response, 200, { type: "text/plain", text: "" })).resume();
+    served++;
+  };
+  await using server = await startTransports({ limits: { requestsPerConnection: 10 }, rest });
+  const socket = openSocket(server.port);
+  // The first request shows that the limit is not of the whole connection.
+  for (const count of [1, 9, 300]) {
+    const before = served;
+    socket.write("POST /x HTTP/1.1\r\nhost: holt\r\ncontent-length: 2\r\n\r\n{}".repeat(count));
+    await until(() => served >= before + Math.min(count, 10));
+  }
+  await untilClosed(socket.resume());
+  assert.equal(served, 20);
+});
+
 test("a connection gets no listeners from the requests that its client left unanswered", async () => {
   const held: HttpResponse[] = [];
   await using server = await startTransports({ rest: (_received, response) => void held.push(response) });
