@@ -13,7 +13,7 @@ import { MeteredHttp1Response } from "./metered-response.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 
 export function createHttp1Server({ onRequest, limits, answers, peers, log }: ServerParts): ConnectionServer {
-  const connections = new Http1Connections(peers, limits.requestsPerConnection);
+  const connections = new Http1Connections(peers, limits.pipelinedRequests);
   const server = createServer(serverOptions(limits));
   // Node counts a connection as idle while none of a pending write is sent.
   server.timeout = limits.stalledMs;

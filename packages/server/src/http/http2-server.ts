@@ -110,7 +110,7 @@ export function createHttp2Server(onStream: StreamHandler, parts: ServerParts): 
   const { onRequest, limits, answers, peers, log } = parts;
   const sessions = new Sessions(limits.sessionIdleMs);
   // nghttp2 looks at the burst of resets only after all bytes that have arrived. A client may cancel all its calls and begin as many again.
-  const maxStreamsPerTurn = 2 * limits.requestsPerConnection;
+  const maxStreamsPerTurn = 2 * limits.streamsPerConnection;
   let accepted: Socket | undefined;
 
   const onStreamError = (err: Error): void => log.debug({ err }, "HTTP/2 stream failed");
@@ -164,7 +164,7 @@ const HEADER_ALLOWANCE = 2;
 function serverOptions(limits: TransportLimits): ServerOptions {
   return {
     settings: {
-      maxConcurrentStreams: limits.requestsPerConnection,
+      maxConcurrentStreams: limits.streamsPerConnection,
       maxHeaderListSize: HEADER_ALLOWANCE * limits.headerBytes,
       enablePush: false,
     },

@@ -5,8 +5,10 @@ export interface TransportLimits {
   /** Connections of one remote address, and of one authenticated caller. 0 for no limit. */
   readonly connectionsPerAddress: number;
   readonly connectionsPerCaller: number;
-  /** Streams of an HTTP/2 connection, and unanswered requests of an HTTP/1.1 connection. */
-  readonly requestsPerConnection: number;
+  /** Open streams of an HTTP/2 connection. */
+  readonly streamsPerConnection: number;
+  /** Unanswered requests of an HTTP/1.1 connection, which its client has pipelined. */
+  readonly pipelinedRequests: number;
   /** The memory of the open HTTP/2 streams of all addresses, and of one address. Their headers count, and an estimate for each stream. */
   readonly streamBytes: number;
   readonly streamBytesPerAddress: number;
@@ -51,7 +53,9 @@ export const defaultLimits: TransportLimits = {
   connections: 10_000,
   connectionsPerAddress: 1_000,
   connectionsPerCaller: 1_000,
-  requestsPerConnection: 100,
+  streamsPerConnection: 100,
+  // Hardly any client sends requests so. An address may have a thousand connections, whose requests are handled in one turn.
+  pipelinedRequests: 20,
   streamBytes: 256 * 1024 * 1024,
   streamBytesPerAddress: 64 * 1024 * 1024,
   headerBytes: 32 * 1024,

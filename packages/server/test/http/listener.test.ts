@@ -56,7 +56,7 @@ test("a connection answers as many pipelined requests as its limit allows, and i
     void Promise.all([gate.promise, once(received, "end")]).then(() => send(response, 200, { type: "text/plain", text: "done;" }));
   };
   for (const more of [get("/more"), get("/more", "expect: 100-continue\r\n")]) {
-    await using server = await startTransports({ limits: { requestsPerConnection: 3 }, rest });
+    await using server = await startTransports({ limits: { pipelinedRequests: 3 }, rest });
     const socket = openSocket(server.port);
     const text = untilClosed(socket);
     served.length = 0;
@@ -80,7 +80,7 @@ test("a connection is closed after as many requests as its limit allows if all a
     received.once("end", () => send(response, 200, { type: "text/plain", text: "" })).resume();
     served++;
   };
-  await using server = await startTransports({ limits: { requestsPerConnection: 10 }, rest });
+  await using server = await startTransports({ limits: { pipelinedRequests: 10 }, rest });
   const socket = openSocket(server.port);
   // The first request shows that the limit is not of the whole connection.
   for (const count of [1, 9, 300]) {
@@ -308,7 +308,7 @@ test("a flood of resets closes the connection, and the server goes on", async ()
 
 test("a client that resets its requests at once gets at most twice as many served as it may have open", async () => {
   let begun = 0;
-  await using server = await startTransports({ limits: { requestsPerConnection: 10 }, rest: () => void begun++ });
+  await using server = await startTransports({ limits: { streamsPerConnection: 10 }, rest: () => void begun++ });
   await resetRequests(server.port, 500);
   assert.ok(begun > 0 && begun <= 20, `${begun} requests`);
 });
