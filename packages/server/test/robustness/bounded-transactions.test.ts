@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { type RawBuilder, sql } from "kysely";
 import { pruneFindings } from "../../src/advisories/findings/prune.ts";
+import { requestEverything } from "../../src/advisories/findings/requests.ts";
 import type { Store } from "../../src/db/store.ts";
 import { createRepoEmptying } from "../../src/registry/content/empty-repo.ts";
 import { CRITICAL, createFindingsWorld, osv, rangeBefore } from "../harness/advisories/findings-world.ts";
@@ -201,6 +202,14 @@ test("new scores of vulnerabilities that many advisories are about let other req
   const ids = Array.from({ length: 100 }, (_, i) => `CVE-2024-${i + 1}`);
   await assertYielding("scores", () => given.score(Object.fromEntries(ids.map((id) => [id, CRITICAL]))));
   assert.equal(await countOf(store, sql`vulnerability where severities <> '[]'`), ids.length);
+});
+
+test("requesting the comparison of very many packages lets other requests run", async () => {
+  await using world = await createStorageFixture("sqlite");
+  const { store } = world;
+  await fill(store, addPackages("org", 200_000));
+  await assertYielding("requesting", () => requestEverything(store, "other rules"));
+  assert.equal(await countOf(store, sql`match_request`), 200_000);
 });
 
 test("deleting abandoned imports of many parts lets other requests run", async () => {

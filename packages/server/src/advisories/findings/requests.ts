@@ -107,13 +107,34 @@ async function insertAlerts(db: WriteDb, orgUid: string, digests: readonly strin
 /** Name of the server state that holds the rules of the last comparison. */
 const RULES = "matching_rules";
 
-/** Requests all packages to be compared, unless the rules are those of the last comparison. */
+/** Packages whose comparison is requested in one transaction. */
+const PACKAGES_PER_PAGE = 2000;
+
+/** Requests all packages to be compared, unless the rules are those of the last comparison. Takes a transaction per page of packages. */
 export async function requestEverything(store: Store, rules: string): Promise<void> {
   if ((await readState(store.reader, RULES)) === rules) return;
-  await store.transaction(async (db) => {
-    await sql`insert into match_request (org_uid, kind, name, token)
-      select distinct p.org_uid, 'package', p.match_name, ${randomUUID()} from matched_package as p where 1 = 1
-      order by p.org_uid, p.match_name on conflict (org_uid, kind, name) do update set token = excluded.token`.execute(db);
-    await setState(db, RULES, rules);
-  });
+  const token = randomUUID();
+  for (let page = await pageAfter(store.reader, 0); page !== undefined; page = await pageAfter(store.reader, page.last)) {
+    const { after, last } = page;
+    await store.transaction(async (db) => {
+      await sql`insert into match_request (org_uid, kind, name, token)
+        select distinct p.org_uid, 'package', p.match_name, ${token} from matched_package as p where p.id > ${after} and p.id <= ${last}
+        order by p.org_uid, p.match_name on conflict (org_uid, kind, name) do update set token = excluded.token`.execute(db);
+    });
+    await nextTurn();
+  }
+  await store.transaction((db) => setState(db, RULES, rules));
+}
+
+/** Ids of packages, without the first and with the last. */
+interface Page {
+  readonly after: number;
+  readonly last: number;
+}
+
+/** Undefined after the last package. */
+async function pageAfter(db: ReadDb, after: number): Promise<Page | undefined> {
+  const rows = await db.selectFrom("matched_package").select("id").where("id", ">", after).orderBy("id").limit(PACKAGES_PER_PAGE).execute();
+  const last = rows.at(-1);
+  return last === undefined ? undefined : { after, last: Number(last.id) };
 }

@@ -11,13 +11,16 @@ export function startTurnMeter(): TurnMeter {
   collectGarbage();
   let last = process.threadCpuUsage();
   let longest = 0;
-  const timer = setInterval(() => {
+  const endTurn = () => {
     const now = process.threadCpuUsage();
     longest = Math.max(longest, now.user + now.system - last.user - last.system);
     last = now;
-  }, 1);
+  };
+  const timer = setInterval(endTurn, 1);
   return {
     get longestMs() {
+      // The turn that ended the work counts, too.
+      endTurn();
       return longest / 1000;
     },
     [Symbol.dispose]: () => clearInterval(timer),
