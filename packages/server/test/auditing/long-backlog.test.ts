@@ -19,29 +19,40 @@ import { newUid } from "../../src/lib/uid.ts";
 import { assertYielding } from "../harness/robustness/cost-checks.ts";
 
 const ENTRIES = 17_000;
+/** As many as a run of sealing takes at most. */
+const LARGE_ENTRIES = 2000;
 const ENTRIES_PER_TRANSACTION = 500;
 const log = createLog("silent");
 
-/** Entries whose organizations are unknown, so that all belong to the chain of the server. */
-async function fill(store: Store): Promise<void> {
+/** Entries whose organizations are unknown, so that all belong to the chain of the server. @param length characters of each request */
+async function fill(store: Store, count: number, length: number): Promise<void> {
   const organization = newUid("");
   const facts = { action: "platform.iam.v2.GroupsService/CreateGroup", actor: newUid(organization), organization, outcome: "OK" };
-  const request = JSON.stringify({ description: "d".repeat(300) });
-  for (let done = 0; done < ENTRIES; done += ENTRIES_PER_TRANSACTION)
+  const request = JSON.stringify({ description: "d".repeat(length) });
+  for (let done = 0; done < count; done += ENTRIES_PER_TRANSACTION)
     await store.transaction(async (db) => {
       for (let i = 0; i < ENTRIES_PER_TRANSACTION; i++)
         await appendAudit(db, { ...facts, target: newUid(newUid(organization)), request, now: clock.now() });
     });
 }
 
-test("a long backlog of audit entries is sealed, verified, exported and deleted without blocking the event loop", async () => {
+async function all(step: () => Promise<boolean>): Promise<void> {
+  while (await step());
+}
+
+async function withStore(work: (store: Store) => Promise<void>): Promise<void> {
   const dataDir = await mkdtemp(join(tmpdir(), "holt-audit-"));
   try {
     await using store = await openDatabase({ url: "", dataDir, log });
-    await fill(store);
-    const all = async (step: () => Promise<boolean>) => {
-      while (await step());
-    };
+    await work(store);
+  } finally {
+    await rm(dataDir, { recursive: true });
+  }
+}
+
+test("a long backlog of audit entries is sealed, verified, exported and deleted without blocking the event loop", () =>
+  withStore(async (store) => {
+    await fill(store, ENTRIES, 300);
     await assertYielding("sealing", () => all(() => seal(store, clock)));
     await assertYielding("indexing", () => all(() => indexBlocks(store)));
     await assertYielding("merging", () => all(() => mergeSegments(store, 1)));
@@ -57,7 +68,12 @@ test("a long backlog of audit entries is sealed, verified, exported and deleted 
     assert.deepEqual(left, []);
     const segments = await store.reader.selectFrom("audit_segment").select("segment").limit(1).execute();
     assert.deepEqual(segments, []);
-  } finally {
-    await rm(dataDir, { recursive: true });
-  }
-});
+  }));
+
+test("a backlog of large audit entries is sealed without blocking the event loop", () =>
+  withStore(async (store) => {
+    await fill(store, LARGE_ENTRIES, 60 * 1024);
+    await assertYielding("sealing", () => all(() => seal(store, clock)));
+    const chain = await store.reader.selectFrom("audit_chain").select("number").executeTakeFirst();
+    assert.equal(chain?.number, LARGE_ENTRIES);
+  }));

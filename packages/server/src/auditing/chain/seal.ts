@@ -60,7 +60,7 @@ export class SealingTurn {
 export async function seal(store: Store, clock: Clock, turn = new SealingTurn()): Promise<boolean> {
   const state = await readSealState(store.reader);
   if (!turn.begins(state)) return false;
-  const { entries, progress } = await readNewEntries(store.reader, state, { limit: ENTRIES_PER_RUN, now: clock.now() });
+  const { entries, progress, hasMore } = await readNewEntries(store.reader, state, { limit: ENTRIES_PER_RUN, now: clock.now() });
   if (entries.length === 0 && isDeepStrictEqual(progress.gaps, state.gaps)) return false;
   const blocks = await buildBlocks(store.reader, entries, state.block);
   const next = { ...progress, block: state.block + blocks.length };
@@ -77,7 +77,7 @@ export async function seal(store: Store, clock: Clock, turn = new SealingTurn())
   });
   if (!isSealed) return true;
   turn.ends(next);
-  return entries.length >= ENTRIES_PER_RUN;
+  return hasMore;
 }
 
 export async function readSealState(db: ReadDb): Promise<SealState> {
