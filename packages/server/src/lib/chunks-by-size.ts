@@ -24,3 +24,8 @@ export function chunksBySize<T>(items: readonly T[], { sizeOf, maxSize, maxCount
   }
   return chunks;
 }
+
+/** Chunks of a number of items, in order. The last one may have fewer. */
+export function inChunks<T>(items: readonly T[], count: number): T[][] {
+  return Array.from({ length: Math.ceil(items.length / count) }, (_, i) => items.slice(i * count, (i + 1) * count));
+}

@@ -5,7 +5,7 @@
 import { sql } from "kysely";
 import type { WriteDb } from "../../db/store.ts";
 import { deleteAllButLastChunk, deleteRows } from "../../jobs/delete-in-chunks.ts";
-import { chunksBySize } from "../../lib/chunks-by-size.ts";
+import { chunksBySize, inChunks } from "../../lib/chunks-by-size.ts";
 import { insertWaiting } from "../storage/match-requests.ts";
 import { type ImagePackage, packagesOfScans, readScans, type Scan } from "./image-packages.ts";
 import type { MatchContext } from "./match-context.ts";
@@ -53,11 +53,7 @@ async function linkImages({ batch, scans, context }: Group): Promise<void> {
     });
 }
 
-function inChunks<T>(all: readonly T[], size: number): T[][] {
-  return Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size));
-}
-
-/** Of images that were read before. Those that are left go when the images begin again. */
+/** Deletes links of images that were compared before, in chunks. `beginImages` deletes the last ones. */
 function removeMostLinks({ orgUid, requests }: Batch, { store: { reader }, write }: MatchContext): Promise<void> {
   const digests = reader.dialect.valuesOf(requests.map(({ name }) => name));
   const condition = sql<boolean>`image_id in (

@@ -8,7 +8,7 @@ import { type Severity_Type, SeveritySchema } from "@holt/api/gen/platform/vulne
 import { appendToVulnerabilityCount } from "../../db/resource-count.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { createBreaks } from "../../jobs/breaks.ts";
-import { chunksBySize } from "../../lib/chunks-by-size.ts";
+import { chunksBySize, inChunks } from "../../lib/chunks-by-size.ts";
 import { compileJsonEncoder } from "../../lib/proto-json.ts";
 import { insertRows } from "../storage/insert-rows.ts";
 import { countAdvisoriesAbout, requestMatchingOfVulnerabilities } from "../storage/match-requests.ts";
@@ -48,7 +48,7 @@ export async function writeVulnerabilities({ store, clock }: ImportOptions, batc
 async function chunksOf(db: ReadDb, changes: readonly NewRow[], stored: StoredRows): Promise<NewRow[][]> {
   const counts = new Map<string, number>();
   const pause = createBreaks();
-  for (const ids of chunksBySize(rescoredAmong(changes, stored), { sizeOf: () => 1, maxSize: IDS_PER_COUNT })) {
+  for (const ids of inChunks(rescoredAmong(changes, stored), IDS_PER_COUNT)) {
     for (const { id, count } of await countAdvisoriesAbout(db, ids, ADVISORIES_PER_TRANSACTION)) counts.set(id, count);
     await pause();
   }
