@@ -65,7 +65,10 @@ export class Http1Connections {
     }
     const { peer, running } = connection;
     running.push(response);
-    if (connection.begun++ === 0) atEndOfTurn(() => resetBegun(connection));
+    if (connection.begun++ === 0)
+      atEndOfTurn(() => {
+        connection.begun = 0;
+      });
     if (Math.max(running.length, connection.begun) >= this.#maxRunning) connection.state = "full";
     if (this.#isStopping || connection.state === "full") response.shouldKeepAlive = false;
     return peer;
@@ -116,10 +119,6 @@ export class Http1Connections {
     this.#isLingerOver = true;
     for (const [socket, { running }] of this.#connections) if (running.length === 0) socket.destroy();
   }
-}
-
-function resetBegun(connection: Connection): void {
-  connection.begun = 0;
 }
 
 function stopParsing(socket: Socket, connection: Connection): void {

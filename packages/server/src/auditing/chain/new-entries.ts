@@ -54,7 +54,7 @@ export async function readNewEntries(
     gaps.map(({ seq }) => seq),
   );
   const { end, hasMore } = await findEnd(db, last, limit);
-  const rows = await newRows(db, last).select(["seq", "content"]).where("seq", "<=", end).execute();
+  const rows = end === last ? [] : await newRows(db, last).select(["seq", "content"]).where("seq", "<=", end).execute();
   const fresh = rows.map(({ seq, content }) => ({ seq: Number(seq), content }));
   const entries = [...[...late].map(([seq, content]) => ({ seq, content })).toSorted((a, b) => a.seq - b.seq), ...fresh];
   if (ids === undefined) return { entries, progress: { seq: fresh.at(-1)?.seq ?? last, gaps: [] }, hasMore };
