@@ -14,8 +14,6 @@ import { welcome } from "./welcome.ts";
 const DRAIN_MS = 9_000;
 /** Time for the last spans to reach their collector. */
 const FLUSH_MS = 2_000;
-/** The first work of the background loops is over by then. */
-const RELEASE_AFTER_MS = 500;
 
 /** Resolves when the server is ready; the process then lives until SIGTERM or SIGINT, or until its supervisor stops it. */
 export async function serve(config: Config): Promise<void> {
@@ -58,10 +56,14 @@ async function serveSupervised({ number, reportReady }: Supervised, config: Conf
 
 /**
  * A start leaves 15 MB of garbage, which V8 would keep for later. Giving it back takes a tenth of a second of CPU time, so
- * it waits until the server is ready. Only Node's option `--expose-gc` allows it.
+ * the server says that it is ready first. Only Node's option `--expose-gc` allows it.
+ *
+ * It must be over before the first request. Such a collection drops the hidden classes of all objects that are not alive then.
+ * After a few requests these are the classes of Node's requests and responses, and V8 would create all later ones slowly, which
+ * costs a tenth of the CPU time of a request for as long as the process lives.
  */
 function releaseStartMemory(): void {
-  setTimeout(() => void globalThis.gc?.({ type: "major", flavor: "last-resort" }), RELEASE_AFTER_MS).unref();
+  globalThis.gc?.({ type: "major", flavor: "last-resort" });
 }
 
 async function createMetricsOf(process: number): Promise<Metrics> {

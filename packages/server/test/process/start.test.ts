@@ -228,6 +228,15 @@ describe("holtd", { concurrency: 2 }, () => {
     }
   });
 
+  test("a server gives back the memory of its start after it is ready and before it answers a request", async () => {
+    await using folder = await temporaryFolder();
+    const reportCollection = `import{writeSync}from"node:fs";globalThis.gc=()=>writeSync(1,"collected")`;
+    const options = `--import=data:text/javascript,${encodeURIComponent(reportCollection)}`;
+    await using server = await startHoltd({ HOLT_DATA_DIR: folder.path, NODE_OPTIONS: options });
+    await fetch(`${server.baseUrl}/livez`);
+    assert.match(server.stdout(), /Holt is ready.*collected$/s);
+  });
+
   test("a data folder can be used again as soon as its server is killed", async () => {
     await using folder = await temporaryFolder();
     for (let round = 0; round < 2; round++) {
