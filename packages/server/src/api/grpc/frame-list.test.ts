@@ -6,10 +6,11 @@ import { type Identity, IdentitySchema, ListIdentitiesResponseSchema } from "@ho
 import { arbitraryMessage } from "../../../test/harness/arbitrary-message.ts";
 import fc from "../../../test/harness/property.ts";
 import { compileJsonEncoder, messageFromJson } from "../../lib/proto-json.ts";
+import { JsonText } from "../call/call.ts";
 import { SeparateBodies } from "../resource/bodies.ts";
 import { listResponse } from "../resource/list-text.ts";
-import { ElementCache } from "./element-cache.ts";
 import { frameReply } from "./frame-reply.ts";
+import { MessageCache } from "./message-cache.ts";
 import { frameMessage } from "./message-framing.ts";
 
 const lists = [...new Set(services.flatMap(({ methods }) => methods.map(({ output }) => output)))].filter(isList);
@@ -30,12 +31,16 @@ function assertLikeLibrary(schema: DescMessage, rows: readonly Message[]): void 
   const expected = frameMessage(toBinary(schema, messageFromJson(schema, text)));
   for (const time of ["first", "second"])
     assert.deepEqual(frameReply(schema, listResponse(schema, page)), expected, `${time} time: ${text}`);
+  for (const body of bodies) {
+    const alone = frameMessage(toBinary(row, messageFromJson(row, body)));
+    assert.deepEqual(frameReply(row, new JsonText(row, body)), alone, `alone: ${body}`);
+  }
 }
 
 describe("encoding a list as a gRPC message", () => {
   assert.ok(lists.length > 10);
   for (const schema of lists)
-    it(`makes the same bytes of ${schema.typeName} as protobuf-es, with and without rows that are known`, () => {
+    it(`makes the same bytes of ${schema.typeName} as protobuf-es, and of its rows alone, whether they are known or not`, () => {
       fc.assert(
         fc.property(fc.array(arbitraryMessage(schema.fields[0]?.message as DescMessage), { maxLength: 5 }), (rows) =>
           assertLikeLibrary(schema, rows),
@@ -51,12 +56,12 @@ describe("encoding a list as a gRPC message", () => {
   });
 });
 
-describe("the cache of encoded rows", () => {
-  const schema = ListIdentitiesResponseSchema;
+describe("the cache of encoded resources", () => {
+  const schema = IdentitySchema;
   const body = (uid: number) => `{"uid":"${uid}","name":"a"}`;
 
   it("keeps no more than its limit, and the rows that were used last", () => {
-    const cache = new ElementCache(40_000);
+    const cache = new MessageCache(40_000);
     let encoded = 0;
     const read = (uid: number) => cache.get(schema, body(uid), () => Buffer.from([++encoded]));
     for (let uid = 0; uid < 1000; uid++) {

@@ -1,38 +1,56 @@
 /** Encodes lists as length-prefixed gRPC messages from the binary forms of their rows. */
 import type { DescMessage } from "@bufbuild/protobuf";
 import type { ListText } from "../resource/list-text.ts";
-import { ElementCache } from "./element-cache.ts";
 import { OVERHEAD as PREFIX } from "./message-framing.ts";
 
-/** About 4,000 identities. */
-const CACHE_BYTES = 4 * 1024 * 1024;
-
-const elements = new ElementCache(CACHE_BYTES);
+/** The wire type of messages within messages. */
+const BYTES = 2;
+const LARGEST_BYTE = 0x7f;
 
 /**
  * @param encode the encoder of the list's message
+ * @param frameRow makes the length-prefixed message of a row
  * @returns undefined for a message whose rows are not its first field on the wire
  */
 export function frameList(
   schema: DescMessage,
   { page: { bodies }, textWithoutBodies }: ListText,
   encode: (text: string) => Buffer,
+  frameRow: (row: DescMessage, body: string) => Buffer,
 ): Buffer | undefined {
   const [rows] = schema.fields;
-  if (rows === undefined || schema.fields.some(({ number }) => number < rows.number)) return undefined;
-  const encodeElement = (body: string) => encode(`{"${rows.jsonName}":[${body}]}`).subarray(PREFIX);
-  const parts = bodies.texts.map((body) => elements.get(schema, body, () => encodeElement(body)));
-  const rest = encode(textWithoutBodies).subarray(PREFIX);
-  let length = rest.length;
-  for (const part of parts) length += part.length;
+  if (rows?.message === undefined || schema.fields.some(({ number }) => number < rows.number)) return undefined;
+  const { message } = rows;
+  const tag = (rows.number << 3) | BYTES;
+  const framed = bodies.texts.map((body) => frameRow(message, body));
+  const rest = encode(textWithoutBodies);
+  let length = rest.length - PREFIX;
+  for (const row of framed) length += varintLength(tag) + varintLength(row.length - PREFIX) + row.length - PREFIX;
   const frame = Buffer.allocUnsafe(PREFIX + length);
   frame[0] = 0;
   frame.writeUInt32BE(length, 1);
   let at = PREFIX;
-  for (const part of parts) {
-    frame.set(part, at);
-    at += part.length;
+  for (const row of framed) {
+    at = writeVarint(frame, tag, at);
+    at = writeVarint(frame, row.length - PREFIX, at);
+    at += row.copy(frame, at, PREFIX);
   }
-  frame.set(rest, at);
+  rest.copy(frame, at, PREFIX);
   return frame;
+}
+
+/** @param value below 2^31, as in `writeVarint` */
+function varintLength(value: number): number {
+  let length = 1;
+  for (let rest = value >> 7; rest !== 0; rest >>= 7) length++;
+  return length;
+}
+
+/** @returns the offset behind it */
+function writeVarint(target: Buffer, value: number, offset: number): number {
+  let at = offset;
+  let rest = value;
+  for (; rest > LARGEST_BYTE; rest >>= 7) target[at++] = (rest & LARGEST_BYTE) | (LARGEST_BYTE + 1);
+  target[at++] = rest;
+  return at;
 }

@@ -1,21 +1,20 @@
 /**
- * Binary forms of rows of lists. An entry is used only for exactly the stored body that it was made from, so it cannot be out of date,
- * whoever changes the row. Entries that no list has read for a while make way for new ones.
+ * Binary forms of resources that were read before, alone or in lists. An entry is used only for exactly the stored body that it was made
+ * from, so it cannot be out of date, whoever changes the resource. Entries that no call has read for a while make way for new ones.
  */
 import type { DescMessage } from "@bufbuild/protobuf";
 import { uidOfBody } from "../resource/uid-of-body.ts";
 
 interface Entry {
-  /** The message type of the list. */
   readonly schema: DescMessage;
   readonly body: string;
-  readonly bytes: Uint8Array;
+  readonly framed: Buffer;
 }
 
 /** Bytes of an entry in addition to its body and binary form. */
 const ENTRY_BYTES = 300;
 
-export class ElementCache {
+export class MessageCache {
   readonly #maxBytes: number;
   /** Entries by uid that were used since the last change of generation, and those used in the one before. */
   #young = new Map<string, Entry>();
@@ -26,13 +25,16 @@ export class ElementCache {
     this.#maxBytes = maxBytes;
   }
 
-  /** @param encode makes the binary form, whose memory may be used again afterwards */
-  get(schema: DescMessage, body: string, encode: () => Uint8Array): Uint8Array {
+  /**
+   * The length-prefixed message of a body. Many calls share it, so it must not be changed.
+   * @param body of a resource, with its uid first
+   */
+  get(schema: DescMessage, body: string, encode: (body: string) => Buffer): Buffer {
     const uid = uidOfBody(body);
     const young = this.#young.get(uid);
-    if (isOf(young, schema, body)) return young.bytes;
+    if (isOf(young, schema, body)) return young.framed;
     const old = this.#old.get(uid);
-    const entry = isOf(old, schema, body) ? old : newEntry(schema, body, encode());
+    const entry = isOf(old, schema, body) ? old : newEntry(schema, body, encode(body));
     if (young !== undefined) this.#youngBytes -= sizeOf(young);
     // The key must not be a part of the page's text either.
     this.#young.set(uidOfBody(entry.body), entry);
@@ -42,7 +44,7 @@ export class ElementCache {
       this.#young = new Map();
       this.#youngBytes = 0;
     }
-    return entry.bytes;
+    return entry.framed;
   }
 }
 
@@ -50,13 +52,13 @@ function isOf(entry: Entry | undefined, schema: DescMessage, body: string): entr
   return entry !== undefined && entry.schema === schema && entry.body === body;
 }
 
-/** Copies both: the body is a part of the text of a page, which it would keep in memory. */
-function newEntry(schema: DescMessage, body: string, bytes: Uint8Array): Entry {
-  const copy = Buffer.allocUnsafeSlow(bytes.length);
-  copy.set(bytes);
-  return { schema, body: Buffer.from(body).toString(), bytes: copy };
+/** Copies both: the body may be a part of the text of a page, which it would keep in memory, and the message a part of a buffer. */
+function newEntry(schema: DescMessage, body: string, framed: Buffer): Entry {
+  const copy = Buffer.allocUnsafeSlow(framed.length);
+  copy.set(framed);
+  return { schema, body: Buffer.from(body).toString(), framed: copy };
 }
 
-function sizeOf({ body, bytes }: Entry): number {
-  return body.length + bytes.length + ENTRY_BYTES;
+function sizeOf({ body, framed }: Entry): number {
+  return body.length + framed.length + ENTRY_BYTES;
 }
