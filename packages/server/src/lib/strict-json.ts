@@ -22,7 +22,7 @@ export function parseStrictJson(text: string, { maxDepth = 32, maxValues = Numbe
 /** Accepts duplicate names, of which the last one counts. @throws SyntaxError where the text is not JSON or is above a limit */
 export function parseBoundedJson(text: string, { maxDepth, maxValues }: Required<JsonLimits>): unknown {
   // Before parsing: the parser would build what is above the limits.
-  assertWithin(text, maxDepth, maxValues);
+  assertBoundedJson(text, { maxDepth, maxValues });
   return JSON.parse(text);
 }
 
@@ -30,8 +30,8 @@ const [QUOTE, BACKSLASH, COMMA, COLON, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE
   char.charCodeAt(0),
 ) as [number, number, number, number, number, number, number, number];
 
-/** Counts the marks outside of strings. The text need not be JSON. */
-function assertWithin(text: string, maxDepth: number, maxValues: number): void {
+/** Counts the marks outside of strings. The text need not be JSON. @throws SyntaxError where it is above a limit */
+export function assertBoundedJson(text: string, { maxDepth, maxValues }: Required<JsonLimits>): void {
   let depth = 0;
   let values = 0;
   for (let i = 0; i < text.length; i++) {

@@ -100,7 +100,7 @@ async function withinTime<T>(limits: OutboundLimits, work: (signal: AbortSignal)
 }
 
 /** Many times the largest key set. Callers choose issuers, and parsing their answers must not block the server. */
-const JSON_LIMITS = { maxDepth: 32, maxValues: 10_000 };
+export const JSON_LIMITS = { maxDepth: 32, maxValues: 10_000 };
 
 function jsonOf(response: OutboundResponse, url: string): unknown {
   const { host } = new URL(url);

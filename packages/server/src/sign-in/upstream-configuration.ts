@@ -7,13 +7,14 @@ import {
   type CustomFetch,
   clockTolerance,
   customFetch,
-  discovery,
   None,
   type ServerMetadata,
 } from "openid-client";
 import { createIssuerCache } from "../iam/tokens/issuer-cache.ts";
 import type { Clock } from "../lib/clock.ts";
-import type { OutboundClient } from "../outbound/client.ts";
+import { isRecord } from "../lib/is-record.ts";
+import { assertBoundedJson } from "../lib/strict-json.ts";
+import { JSON_LIMITS, type OutboundClient } from "../outbound/client.ts";
 import { OutboundError } from "../outbound/error.ts";
 
 /** A provider and Holt's client registration there. */
@@ -46,6 +47,8 @@ interface Discovered {
 const DISCOVERY_MAX_AGE_MS = 10 * 60_000;
 const TIMEOUT_SECONDS = 8;
 const CLOCK_SKEW_SECONDS = 60;
+/** Many times the largest answer with tokens. openid-client decodes and parses the ID token before jwt.ts limits its size. */
+const MAX_TOKENS_BYTES = 128 * 1024;
 
 export function createConfigure({ client, trustedIssuers, clock }: ConfigurationParts): Configure {
   const discovered = createIssuerCache<Discovered>(trustedIssuers);
@@ -55,7 +58,7 @@ export function createConfigure({ client, trustedIssuers, clock }: Configuration
     const { issuer } = upstream;
     const known = discovered.get(issuer);
     if (known !== undefined && clock.now().getTime() - known.time < DISCOVERY_MAX_AGE_MS) return known.metadata;
-    const metadata = await fetchMetadata(upstream, guardedFetch);
+    const metadata = await fetchMetadata(issuer, client);
     discovered.set(issuer, { metadata, time: clock.now().getTime() });
     return metadata;
   }
@@ -71,16 +74,45 @@ export function createConfigure({ client, trustedIssuers, clock }: Configuration
   };
 }
 
-async function fetchMetadata({ issuer, clientId }: Upstream, guardedFetch: CustomFetch): Promise<ServerMetadata> {
-  const options = {
-    [customFetch]: guardedFetch,
-    timeout: TIMEOUT_SECONDS,
-    ...(isPlainHttp(issuer) && { execute: [allowInsecureRequests] }),
-  };
-  const metadata = (await discovery(new URL(issuer), clientId, undefined, None(), options)).serverMetadata();
+async function fetchMetadata(issuer: string, client: OutboundClient): Promise<ServerMetadata> {
+  const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
+  const document = await client.fetchJson(url, { timeoutMs: TIMEOUT_SECONDS * 1000 });
   // OpenID Connect Discovery 1.0 §4.3: the document must name the issuer, byte for byte.
-  if (metadata.issuer !== issuer) throw new OutboundError("body", "the discovery document names another issuer");
-  return metadata;
+  if (!isRecord(document) || document.issuer !== issuer) throw new OutboundError("body", "the discovery document names another issuer");
+  return usedMembers(issuer, document);
+}
+
+const ENDPOINTS = ["authorization_endpoint", "token_endpoint", "userinfo_endpoint"] as const;
+const NAME_LISTS = [
+  "token_endpoint_auth_methods_supported",
+  "id_token_signing_alg_values_supported",
+  "userinfo_signing_alg_values_supported",
+] as const;
+const MAX_URL_LENGTH = 2048;
+const MAX_NAMES = 100;
+const MAX_NAME_LENGTH = 100;
+
+/**
+ * The members that a sign-in needs, in a bounded size. They are cached, openid-client copies them for each sign-in, and a
+ * document can have other members of any size.
+ */
+function usedMembers(issuer: string, document: Record<string, unknown>): ServerMetadata {
+  const endpoints = ENDPOINTS.map((name) => [name, document[name]] as const).filter(([, url]) => isShortText(url, MAX_URL_LENGTH));
+  const lists = NAME_LISTS.map((name) => [name, shortNames(document[name])] as const).filter(([, names]) => names !== undefined);
+  const { authorization_response_iss_parameter_supported: namesIssuer } = document;
+  return {
+    issuer,
+    ...Object.fromEntries([...endpoints, ...lists]),
+    ...(typeof namesIssuer === "boolean" && { authorization_response_iss_parameter_supported: namesIssuer }),
+  };
+}
+
+function shortNames(value: unknown): string[] | undefined {
+  return Array.isArray(value) ? value.filter((name) => isShortText(name, MAX_NAME_LENGTH)).slice(0, MAX_NAMES) : undefined;
+}
+
+function isShortText(value: unknown, maxLength: number): value is string {
+  return typeof value === "string" && value.length <= maxLength;
 }
 
 /** A provider must not send people, or their access tokens, to other URL schemes. */
@@ -96,16 +128,26 @@ function createGuardedFetch(client: OutboundClient): CustomFetch {
       throw new TypeError("the body of a request must be a form");
     const answer = await client.request({
       url,
-      method: method === "POST" ? "POST" : "GET",
+      ...(method === "POST" ? { method, maxBytes: MAX_TOKENS_BYTES } : { method: "GET" }),
       headers,
       ...(typeof content === "string" && { body: content }),
       signal,
     });
+    assertCheapToParse(answer.body);
     return new Response(answer.status === 204 ? null : new Uint8Array(answer.body), {
       status: answer.status,
       headers: textHeaders(answer.headers),
     });
   };
+}
+
+/** openid-client parses every body without a limit. @throws OutboundError */
+function assertCheapToParse(body: Buffer): void {
+  try {
+    assertBoundedJson(body.toString("utf8"), JSON_LIMITS);
+  } catch (cause) {
+    throw new OutboundError("body", `the identity provider did not answer JSON of at most ${JSON_LIMITS.maxValues} values`, { cause });
+  }
 }
 
 function textHeaders(headers: Readonly<Record<string, string | string[] | undefined>>): [string, string][] {

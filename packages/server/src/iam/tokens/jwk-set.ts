@@ -16,6 +16,8 @@ export interface VerificationKey {
 }
 
 const MAX_KEYS = 64;
+/** Characters of each member. A modulus of 8192 bits has 1366; other issuers' keys stay in memory for hours. */
+const MAX_MEMBER_LENGTH = 2048;
 const MEMBERS = { RSA: ["kty", "n", "e"], EC: ["kty", "crv", "x", "y"], OKP: ["kty", "crv", "x"] } as const;
 const CURVES = new Set(["P-256", "P-384", "P-521", "Ed25519"]);
 const BASE64URL = /^[A-Za-z0-9_-]+$/;
@@ -48,7 +50,7 @@ function parseJson(text: string): unknown {
 }
 
 function parseJwk(jwk: unknown): VerificationKey | undefined {
-  if (!isRecord(jwk) || !isForVerifying(jwk)) return undefined;
+  if (!isRecord(jwk) || !isForVerifying(jwk) || !isShort(jwk)) return undefined;
   const kty = jwk.kty;
   if (kty !== "RSA" && kty !== "EC" && kty !== "OKP") return undefined;
   const members = MEMBERS[kty].map((name) => [name, jwk[name]] as const);
@@ -68,6 +70,10 @@ function parseJwk(jwk: unknown): VerificationKey | undefined {
 function isForVerifying(jwk: Record<string, unknown>): boolean {
   const { use, key_ops: operations } = jwk;
   return (use === undefined || use === "sig") && (operations === undefined || (Array.isArray(operations) && operations.includes("verify")));
+}
+
+function isShort(jwk: Record<string, unknown>): boolean {
+  return ["kid", "alg", "crv", "n", "e", "x", "y"].every((name) => (optionalString(jwk[name]) ?? "").length <= MAX_MEMBER_LENGTH);
 }
 
 /**

@@ -92,7 +92,7 @@ test("a token without a key ID is tried on all suitable keys, and keys without a
   await verify(await issuer.sign(CLAIMS), parseJwkSet({ keys: keys.map((key) => ({ ...key, kid: undefined })) }));
 });
 
-test("weak, private, symmetric and unsuitable keys are left out of a key set", async () => {
+test("weak, private, symmetric, unsuitable and long keys are left out of a key set", async () => {
   const weak = generateKeyPairSync("rsa", { modulusLength: 1024 }).publicKey;
   const strong = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const jwk = (key: KeyObject): object => key.export({ format: "jwk" });
@@ -105,6 +105,7 @@ test("weak, private, symmetric and unsuitable keys are left out of a key set", a
       { ...good, e: "AQ" },
       { ...good, n: "" },
       { ...good, n: 5 },
+      { ...good, kid: "k".repeat(2049) },
       { kty: "oct", k: "c2VjcmV0" },
       { kty: "EC", crv: "secp256k1", x: "AA", y: "AA" },
       { kty: "OKP", crv: "X25519", x: "AA" },
