@@ -23,6 +23,7 @@ export function normalize(type: ResourceType, source: Json): Json {
   for (const [key, value] of Object.entries(source)) setNormalized(type, body, key, value);
   const extensions = type.extensions.map(({ urn }) => urn).filter((urn) => body[urn] !== undefined);
   const whole = { schemas: [type.urn, ...extensions], ...body };
+  assertTextSize(whole);
   type.check(whole);
   assertSizes(whole);
   return whole;
@@ -104,6 +105,20 @@ function assertSizes(body: Json): void {
     if (typeof value === "string" && value.length > MAX_INDEXED_LENGTH)
       throw badRequest("invalidValue", `${name} is longer than ${MAX_INDEXED_LENGTH} characters`);
   }
-  if (Buffer.byteLength(JSON.stringify(body)) > MAX_RESOURCE_BYTES)
-    throw badRequest("invalidValue", `the resource is larger than ${MAX_RESOURCE_BYTES} bytes`);
+  if (Buffer.byteLength(JSON.stringify(body)) > MAX_RESOURCE_BYTES) throw tooLarge();
+}
+
+/** Counts characters, so that a resource far above the limit is never encoded. @throws ScimError invalidValue */
+export function assertTextSize(resource: Json): void {
+  let left = MAX_RESOURCE_BYTES;
+  const count = (value: unknown): void => {
+    if (typeof value === "string") left -= value.length;
+    else if (typeof value === "object" && value !== null) Object.values(value).forEach(count);
+    if (left < 0) throw tooLarge();
+  };
+  count(resource);
+}
+
+function tooLarge(): Error {
+  return badRequest("invalidValue", `the resource is larger than ${MAX_RESOURCE_BYTES} bytes`);
 }

@@ -7,7 +7,7 @@ import { isRecord } from "../lib/is-record.ts";
 import { asList } from "./attribute-path.ts";
 import type { Filter } from "./filter.ts";
 import { matchesFilter } from "./match.ts";
-import { assertValueCount, normalizeSingle, normalizeValue } from "./normalize.ts";
+import { assertTextSize, assertValueCount, normalizeSingle, normalizeValue } from "./normalize.ts";
 import type { PatchOperation, PatchTarget, PatchVerb } from "./patch-request.ts";
 import type { Attribute, Json } from "./schema.ts";
 import { badRequest } from "./scim-error.ts";
@@ -19,6 +19,8 @@ export function applyPatch(body: Json, operations: readonly PatchOperation[]): J
   for (const { verb, target, value } of operations) {
     if (target.attribute === undefined) applyToExtension(patched, verb, target.extension, value);
     else applyToAttribute(ensureContainer(patched, target), verb, target, value);
+    // An operation can give all values of an attribute the same long text.
+    assertTextSize(patched);
   }
   return patched;
 }

@@ -127,6 +127,17 @@ describeWithWorld("hostile input to the database", (world) => {
         times(200, () => noPath),
       ),
     );
+    const longText = "x".repeat(3.5 * MIB);
+    await assertCheap(
+      "a long text for all values of an attribute",
+      patch(user.id, [{ op: "replace", path: "emails.display", value: longText }]),
+    );
+    const longThenShort = [{ value: longText }, ...times(19, (i) => ({ value: `x${i}` }))].map((value) => ({
+      op: "add",
+      path: "emails",
+      value,
+    }));
+    await assertCheap("values beside a long one", patch(user.id, longThenShort));
     const remove = (i: number) => ({ op: "remove", path: `members[value eq "${i}" or value co "x"]` });
     await assertCheap("filters of members", patch(groupId, times(1000, remove), "Groups"));
   });
