@@ -111,6 +111,16 @@ describeWithWorld("Maven artifacts", (world: World) => {
     assert.equal((await listed(group))[0]?.description, "Of Jørgen & co. & <all>");
   });
 
+  test("a description and a packaging that are cut within an emoji do not prevent later uploads", async () => {
+    const { maven, group } = await library();
+    for (const version of ["1.0", "1.1"]) {
+      const texts = `<description>${"a".repeat(2047)}😀</description><packaging>${"b".repeat(99)}😀</packaging>`;
+      const { status, body } = await maven.put(`${folderOf(at(version))}/lib-${version}.pom`, pomOf(at(version), texts));
+      assert.equal(status, 201, body.toString());
+    }
+    assert.equal((await listed(group))[0]?.description, `${"a".repeat(2047)}\ufffd`);
+  });
+
   test("paths outside the layout are refused for uploads and not found for downloads", async () => {
     const { maven, group } = await library();
     const paths = [

@@ -11,6 +11,14 @@ describeWithWorld("Python packages", (world: World) => {
   after(() => python[Symbol.dispose]());
   const { library, owner } = python;
 
+  test("a summary that is cut within an emoji does not prevent later uploads", async () => {
+    const { path } = await library();
+    for (const version of ["1.0", "1.1"]) {
+      const file = wheel({ version, headers: [`Summary: ${"a".repeat(2047)}😀`] });
+      must(await upload(owner(), ownerOf(path), file, { name: "Demo", version }));
+    }
+  });
+
   test("a wheel and a source distribution are published, listed in both formats and downloaded unchanged", async () => {
     const { path } = await library();
     const client = owner();

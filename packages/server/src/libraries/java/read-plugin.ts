@@ -36,7 +36,7 @@ export async function readPlugin({ jar, file }: JarFile): Promise<MavenPlugin | 
   const prefix = fields.get("goalPrefix") || prefixOf(file.artifactId);
   if (prefix.length > MAX_NAME || !/^[\w.-]*$/.test(prefix))
     throw refusal(`goalPrefix is "${prefix.slice(0, 100)}"; expected at most ${MAX_NAME} letters, digits or the characters . _ -`);
-  return { prefix, name: (fields.get("name") ?? "").replace(/\s+/g, " ").slice(0, MAX_NAME) };
+  return { prefix, name: (fields.get("name") ?? "").replace(/\s+/g, " ").slice(0, MAX_NAME).toWellFormed() };
 }
 
 async function readDescriptor(bytes: RandomAccessBytes): Promise<Buffer | undefined> {

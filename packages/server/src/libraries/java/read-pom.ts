@@ -29,8 +29,8 @@ export function readPom({ bytes, file }: PomFile): Pom {
   assertAgrees(fields, file);
   const description = fields.get("description") || fields.get("name") || "";
   return {
-    description: hasProperty(description) ? "" : description.replace(/\s+/g, " ").slice(0, MAX_DESCRIPTION),
-    packaging: (fields.get("packaging") || "jar").slice(0, 100),
+    description: hasProperty(description) ? "" : description.replace(/\s+/g, " ").slice(0, MAX_DESCRIPTION).toWellFormed(),
+    packaging: (fields.get("packaging") || "jar").slice(0, 100).toWellFormed(),
   };
 }
 

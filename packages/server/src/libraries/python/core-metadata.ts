@@ -39,7 +39,7 @@ export function parseCoreMetadata(bytes: Buffer): CoreMetadata {
   return {
     name,
     version,
-    summary: (single("summary").split("\n", 1)[0] ?? "").slice(0, MAX_SUMMARY),
+    summary: (single("summary").split("\n", 1)[0] ?? "").slice(0, MAX_SUMMARY).toWellFormed(),
     requiresPython: specifiersFrom(single("requires-python")),
     classifiers: fields.get("classifier") ?? [],
   };
