@@ -1,4 +1,5 @@
 /** Renders users and groups for responses: one resource or a list, with the requested attributes. */
+import { cutPage } from "../api/resource/page-bytes.ts";
 import type { ReadDb, Store } from "../db/store.ts";
 import type { FairLimit } from "../jobs/limit.ts";
 import { parseFilter } from "./filter.ts";
@@ -38,6 +39,8 @@ export interface View {
 
 /** Resources per page. */
 export const MAX_COUNT = 500;
+/** Stored bytes of a page's users, and of its groups. Directories that ask for many resources have small ones. */
+const MAX_PAGE_BYTES = 2 * 1024 * 1024;
 const LIST = "urn:ietf:params:scim:api:messages:2.0:ListResponse";
 
 export async function renderResource(db: ReadDb, storage: ResourceStorage, row: ScimRow, view: View): Promise<Json> {
@@ -63,7 +66,8 @@ export async function renderList(
     const query = filter && { ...filter, ...range, sortBy: request.sortBy, isDescending: request.isDescending };
     const { total, rows } = query === undefined ? EMPTY_PAGE : await listRows({ db: store.reader, storage, idpUid, scans }, query);
     const view = { base, projection: request.projection };
-    const page: Json[] = isTruncated ? [] : await renderRows(store.reader, storage, rows, view);
+    const kept = cutPage(rows, rows.length, ({ body }) => body.length, MAX_PAGE_BYTES).rows;
+    const page: Json[] = isTruncated ? [] : await renderRows(store.reader, storage, kept, view);
     isTruncated ||= page.length < rows.length;
     totalResults += total;
     resources.push(...page);
