@@ -74,4 +74,12 @@ describe("the cache of encoded resources", () => {
     read(1);
     assert.equal(encoded, 1001);
   });
+
+  it("does not keep a resource that takes much of its limit", () => {
+    const cache = new MessageCache(40_000);
+    let encoded = 0;
+    const read = (text: string) => cache.get(schema, text, () => Buffer.from([++encoded]));
+    for (const text of [body(1), `{"uid":"2","name":"${"a".repeat(5000)}"}`]) for (let i = 0; i < 2; i++) read(text);
+    assert.equal(encoded, 3);
+  });
 });

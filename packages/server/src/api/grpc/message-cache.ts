@@ -13,6 +13,8 @@ interface Entry {
 
 /** Bytes of an entry in addition to its body and binary form. */
 const ENTRY_BYTES = 300;
+/** A larger part of the cache is not kept: it would displace many others, and outlast the limit until they are displaced. */
+const MAX_PART = 1 / 16;
 
 export class MessageCache {
   readonly #maxBytes: number;
@@ -35,6 +37,7 @@ export class MessageCache {
     if (isOf(young, schema, body)) return young.framed;
     const old = this.#old.get(uid);
     const entry = isOf(old, schema, body) ? old : newEntry(schema, body, encode(body));
+    if (sizeOf(entry) > this.#maxBytes * MAX_PART) return entry.framed;
     if (young !== undefined) this.#youngBytes -= sizeOf(young);
     // The key must not be a part of the page's text either.
     this.#young.set(uidOfBody(entry.body), entry);
