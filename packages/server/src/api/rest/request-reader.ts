@@ -1,5 +1,5 @@
 /** Reads the request message of a route from path, query and body, as google.api.http maps them. Readers are compiled at boot. */
-import { create, type DescField, type DescMessage, type JsonObject, type JsonValue, type Message } from "@bufbuild/protobuf";
+import type { DescField, DescMessage, JsonObject, JsonValue, Message } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { invalidArgument } from "../../lib/errors.ts";
 import { fieldsBySpelling } from "../../lib/field-spellings.ts";
@@ -58,7 +58,9 @@ export function compileRequestReader(route: Route, { maxDepth, unknownParameters
     unknown: route.operation.access.mode === "self" ? "ignore" : unknownParameters,
   });
   const takes = body !== "" ? "json" : method === "POST" ? "form" : "nothing";
-  const newRequest = body === "*" ? compileJsonDecoder(schema) : () => create(schema);
+  const decode = compileJsonDecoder(schema);
+  // Faster than `create`.
+  const newRequest = body === "*" ? decode : () => decode({});
   const readBody = body === "" || body === "*" ? undefined : compileBodyField(fieldOf(route, [body]));
   const bodySchema = body === "*" ? schema : schema.fields.find((field) => field.name === body)?.message;
   const infer = method === "PATCH" ? compileMaskInference(schema, body) : undefined;
