@@ -10,9 +10,9 @@ import {
   None,
   type ServerMetadata,
 } from "openid-client";
+import { fetchDiscoveryDocument } from "../iam/tokens/discovery-document.ts";
 import { createIssuerCache } from "../iam/tokens/issuer-cache.ts";
 import type { Clock } from "../lib/clock.ts";
-import { isRecord } from "../lib/is-record.ts";
 import { assertBoundedJson } from "../lib/strict-json.ts";
 import { JSON_LIMITS, type OutboundClient } from "../outbound/client.ts";
 import { OutboundError } from "../outbound/error.ts";
@@ -75,11 +75,7 @@ export function createConfigure({ client, trustedIssuers, clock }: Configuration
 }
 
 async function fetchMetadata(issuer: string, client: OutboundClient): Promise<ServerMetadata> {
-  const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
-  const document = await client.fetchJson(url, { timeoutMs: TIMEOUT_SECONDS * 1000 });
-  // OpenID Connect Discovery 1.0 §4.3: the document must name the issuer, byte for byte.
-  if (!isRecord(document) || document.issuer !== issuer) throw new OutboundError("body", "the discovery document names another issuer");
-  return usedMembers(issuer, document);
+  return usedMembers(issuer, await fetchDiscoveryDocument(client, issuer, { timeoutMs: TIMEOUT_SECONDS * 1000 }));
 }
 
 const ENDPOINTS = ["authorization_endpoint", "token_endpoint", "userinfo_endpoint"] as const;

@@ -11,6 +11,7 @@ import { isRecord } from "../../lib/is-record.ts";
 import { isInRoot } from "../../lib/uid.ts";
 import type { OutboundClient } from "../../outbound/client.ts";
 import { OutboundError } from "../../outbound/error.ts";
+import { discoveryUrl } from "../tokens/discovery-document.ts";
 import type { WaitLimit } from "../tokens/wait-limit.ts";
 import { issuerViolations } from "./identity-relationship.ts";
 
@@ -33,8 +34,7 @@ export async function discoverProvider(
   assertNone(issuerViolations("issuer", issuer));
   const redirectUri = `${baseUrl}/oauth/callback`;
   try {
-    const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
-    const document = await waits.wait(issuer, () => client.fetchJson(url, { timeoutMs: TIMEOUT_MS }));
+    const document = await waits.wait(issuer, () => client.fetchJson(discoveryUrl(issuer), { timeoutMs: TIMEOUT_MS }));
     return create(DiscoverProviderResponseSchema, { redirectUri, ...discovered(document, issuer) });
   } catch (error) {
     if (!(error instanceof OutboundError)) throw error;

@@ -1,6 +1,7 @@
 /** Checks that an identity provider supports PKCE with S256. Used when a provider is configured, never at sign-in. */
 import { isRecord } from "../../lib/is-record.ts";
 import type { OutboundClient } from "../../outbound/client.ts";
+import { discoveryUrl } from "../tokens/discovery-document.ts";
 import { isIssuerUrl } from "../tokens/issuer-url.ts";
 import type { WaitLimit } from "../tokens/wait-limit.ts";
 
@@ -24,9 +25,8 @@ export function createPkceSupport({ client, waits }: PkceSupportOptions): PkceSu
   return {
     async lacksS256(issuer) {
       if (!isIssuerUrl(issuer)) return false;
-      const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
       try {
-        return excludesS256(await waits.wait(issuer, () => client.fetchJson(url, { timeoutMs: TIMEOUT_MS })), issuer);
+        return excludesS256(await waits.wait(issuer, () => client.fetchJson(discoveryUrl(issuer), { timeoutMs: TIMEOUT_MS })), issuer);
       } catch {
         return false;
       }

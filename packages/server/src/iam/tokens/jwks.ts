@@ -4,11 +4,11 @@
  */
 import type { Clock } from "../../lib/clock.ts";
 import { unauthenticated, unavailable } from "../../lib/errors.ts";
-import { isRecord } from "../../lib/is-record.ts";
 import type { Log } from "../../lib/log.ts";
 import { type Counter, type Meter, noMeter } from "../../lib/meter.ts";
 import type { OutboundClient } from "../../outbound/client.ts";
 import { OUTBOUND_REASONS, OutboundError } from "../../outbound/error.ts";
+import { fetchDiscoveryDocument } from "./discovery-document.ts";
 import { createIssuerCache } from "./issuer-cache.ts";
 import { isIssuerUrl } from "./issuer-url.ts";
 import { parseJwkSet, type VerificationKey } from "./jwk-set.ts";
@@ -132,11 +132,9 @@ function startFetch({ client, clock, log, fetches }: Fetching, issuer: string, e
     });
 }
 
-/** OpenID Connect Discovery 1.0 §4.3: the document must name the requested issuer, byte for byte. */
 async function discoverKeys(client: OutboundClient, issuer: string): Promise<VerificationKey[]> {
   const limits = { signal: AbortSignal.timeout(DISCOVERY_TIMEOUT_MS) };
-  const document = await client.fetchJson(`${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`, limits);
-  if (!isRecord(document) || document.issuer !== issuer) throw new OutboundError("body", "the discovery document names another issuer");
+  const document = await fetchDiscoveryDocument(client, issuer, limits);
   const keys = parseJwkSet(await client.fetchJson(jwksUrl(document, issuer), limits));
   if (keys.length === 0) throw new OutboundError("body", "the issuer publishes no usable key");
   return keys;
