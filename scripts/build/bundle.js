@@ -43,7 +43,7 @@ export async function bundle(folder, programs, { isBuilt, outdir = folder }) {
     banner: {
       js: 'import { createRequire as createRequireOfHolt } from "node:module"; const require = createRequireOfHolt(import.meta.url);',
     },
-    plugins: [places(outdir, isBuilt)],
+    plugins: [places(outdir, isBuilt), requiredHttp],
     metafile: true,
     write: false,
   });
@@ -92,6 +92,15 @@ function places(outdir, isBuilt) {
     },
   };
 }
+
+/** Imports of node:http load the module of this folder, which says why. */
+const requiredHttp = {
+  name: "node:http by require",
+  setup({ onResolve }) {
+    const path = join(import.meta.dirname, "http.cjs");
+    onResolve({ filter: /^(node:)?http$/ }, ({ kind }) => (kind === "import-statement" ? { path } : undefined));
+  },
+};
 
 /** Names sources by their place in the repository. */
 function withPlacedSources(text, outdir) {
