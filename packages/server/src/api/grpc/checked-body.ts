@@ -8,9 +8,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 import type { Answer } from "../../http/answer.ts";
 import type { HoltError } from "../../lib/errors.ts";
-
-const PREFIX = 5;
-const COMPRESSED = 1;
+import { COMPRESSED, PREFIX_BYTES } from "./message-framing.ts";
 
 /** Refuses the request while its sender has too many unread answers, as calls do. */
 export function withReader(request: UniversalServerRequest, answer: Answer | undefined): UniversalServerRequest {
@@ -76,9 +74,9 @@ async function* checkFrames(
   for await (const chunk of body) {
     bytes = Buffer.concat([bytes, chunk]);
     for (let end = endOf(bytes); !isTooLong && end !== undefined; end = endOf(bytes)) {
-      isTooLong = end - PREFIX > maxBytes;
+      isTooLong = end - PREFIX_BYTES > maxBytes;
       if (isTooLong || bytes.length < end) break;
-      check(bytes[0]!, bytes.subarray(PREFIX, end));
+      check(bytes[0]!, bytes.subarray(PREFIX_BYTES, end));
       yield bytes.subarray(0, end);
       bytes = bytes.subarray(end);
     }
@@ -92,7 +90,7 @@ async function* checkFrames(
 
 /** The end of the first frame; undefined while its length is not known. */
 function endOf(bytes: Buffer): number | undefined {
-  return bytes.length < PREFIX ? undefined : PREFIX + bytes.readUInt32BE(1);
+  return bytes.length < PREFIX_BYTES ? undefined : PREFIX_BYTES + bytes.readUInt32BE(1);
 }
 
 interface CheckOptions {

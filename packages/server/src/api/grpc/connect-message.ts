@@ -9,7 +9,7 @@ import { inflate, readBody } from "../../http/read-body.ts";
 import type { Allowance } from "../../http/request-memory.ts";
 import type { Operation } from "../call/operation.ts";
 import { decodeBinary, decodeJson } from "./decode-message.ts";
-import { frameMessage, OVERHEAD, unframe } from "./message-framing.ts";
+import { frameMessage, PREFIX_BYTES, unframe } from "./message-framing.ts";
 
 /** Leaves encodings other than gzip in the headers: Connect refuses them and names the supported ones. */
 export function withoutMessage(request: UniversalServerRequest): UniversalServerRequest {
@@ -32,7 +32,7 @@ export async function readMessage(request: HttpRequest, { method }: Operation, a
 
 /** gRPC and gRPC-Web. */
 async function readFramed(request: HttpRequest, allowance: Allowance): Promise<Buffer> {
-  const body = await readBody(request, allowance, OVERHEAD);
+  const body = await readBody(request, allowance, PREFIX_BYTES);
   return unframe(body, request.headers["grpc-encoding"] as string | undefined, allowance);
 }
 

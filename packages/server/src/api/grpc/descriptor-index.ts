@@ -2,8 +2,7 @@
  * Indexes the descriptor files of the served services for reflection. Works on descriptor protos, so that renamed copies are ordinary
  * files.
  */
-import type { DescFile } from "@bufbuild/protobuf";
-import { toBinary } from "@bufbuild/protobuf";
+import { type DescFile, toBinary } from "@bufbuild/protobuf";
 import {
   type DescriptorProto,
   type FieldDescriptorProto,

@@ -1,11 +1,13 @@
 /** Encodes lists as length-prefixed gRPC messages from the binary forms of their rows. */
 import type { DescMessage } from "@bufbuild/protobuf";
 import type { ListText } from "../resource/list-text.ts";
-import { OVERHEAD as PREFIX } from "./message-framing.ts";
+import { PREFIX_BYTES } from "./message-framing.ts";
 
 /** The wire type of messages within messages. */
 const BYTES = 2;
-const LARGEST_BYTE = 0x7f;
+/** The bits of a byte that hold a part of a varint. The other bit says that more bytes follow. */
+const VALUE_BITS = 0x7f;
+const CONTINUATION_BIT = 0x80;
 
 /**
  * @param encode the encoder of the list's message
@@ -24,18 +26,18 @@ export function frameList(
   const tag = (rows.number << 3) | BYTES;
   const framed = bodies.texts.map((body) => frameRow(message, body));
   const rest = encode(textWithoutBodies);
-  let length = rest.length - PREFIX;
-  for (const row of framed) length += varintLength(tag) + varintLength(row.length - PREFIX) + row.length - PREFIX;
-  const frame = Buffer.allocUnsafe(PREFIX + length);
+  let length = rest.length - PREFIX_BYTES;
+  for (const row of framed) length += varintLength(tag) + varintLength(row.length - PREFIX_BYTES) + row.length - PREFIX_BYTES;
+  const frame = Buffer.allocUnsafe(PREFIX_BYTES + length);
   frame[0] = 0;
   frame.writeUInt32BE(length, 1);
-  let at = PREFIX;
+  let at = PREFIX_BYTES;
   for (const row of framed) {
     at = writeVarint(frame, tag, at);
-    at = writeVarint(frame, row.length - PREFIX, at);
-    at += row.copy(frame, at, PREFIX);
+    at = writeVarint(frame, row.length - PREFIX_BYTES, at);
+    at += row.copy(frame, at, PREFIX_BYTES);
   }
-  rest.copy(frame, at, PREFIX);
+  rest.copy(frame, at, PREFIX_BYTES);
   return frame;
 }
 
@@ -50,7 +52,7 @@ function varintLength(value: number): number {
 function writeVarint(target: Buffer, value: number, offset: number): number {
   let at = offset;
   let rest = value;
-  for (; rest > LARGEST_BYTE; rest >>= 7) target[at++] = (rest & LARGEST_BYTE) | (LARGEST_BYTE + 1);
+  for (; rest > VALUE_BITS; rest >>= 7) target[at++] = (rest & VALUE_BITS) | CONTINUATION_BIT;
   target[at++] = rest;
   return at;
 }

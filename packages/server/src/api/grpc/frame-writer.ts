@@ -1,21 +1,21 @@
 /** Writes one length-prefixed gRPC message (message-framing.ts) in the wire format of protobuf, into a buffer that all messages share. */
+import { PREFIX_BYTES } from "./message-framing.ts";
 
-const PREFIX = 5;
 const INITIAL_BYTES = 64 * 1024;
 const MAX_VARINT_BYTES = 10;
 
 export class FrameWriter {
   #buffer = Buffer.allocUnsafeSlow(INITIAL_BYTES);
-  #at = PREFIX;
+  #at = PREFIX_BYTES;
 
   begin(): void {
-    this.#at = PREFIX;
+    this.#at = PREFIX_BYTES;
   }
 
   /** @returns a copy of the prefix and the message */
   end(): Buffer {
     this.#buffer[0] = 0;
-    this.#buffer.writeUInt32BE(this.#at - PREFIX, 1);
+    this.#buffer.writeUInt32BE(this.#at - PREFIX_BYTES, 1);
     const frame = Buffer.from(this.#buffer.subarray(0, this.#at));
     // After a large message, the next ones do with less memory.
     if (this.#buffer.length > INITIAL_BYTES) this.#buffer = Buffer.allocUnsafeSlow(INITIAL_BYTES);

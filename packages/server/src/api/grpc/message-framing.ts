@@ -4,19 +4,18 @@ import { inflate } from "../../http/read-body.ts";
 import type { Allowance } from "../../http/request-memory.ts";
 import { Code, HoltError, invalidArgument } from "../../lib/errors.ts";
 
-const PREFIX = 5;
-const COMPRESSED = 1;
+/** The flags and the length. */
+export const PREFIX_BYTES = 5;
+/** The flag of a compressed message. */
+export const COMPRESSED = 1;
 
 export function frameMessage(message: Uint8Array): Buffer {
-  const frame = Buffer.allocUnsafe(PREFIX + message.length);
+  const frame = Buffer.allocUnsafe(PREFIX_BYTES + message.length);
   frame[0] = 0;
   frame.writeUInt32BE(message.length, 1);
-  frame.set(message, PREFIX);
+  frame.set(message, PREFIX_BYTES);
   return frame;
 }
-
-/** Bytes of a body in addition to its message. */
-export const OVERHEAD = PREFIX;
 
 /**
  * The one message of a body, decompressed.
@@ -24,10 +23,11 @@ export const OVERHEAD = PREFIX;
  */
 export function unframe(body: Buffer, encoding: string | undefined, allowance: Allowance): Buffer | Promise<Buffer> {
   if (body.length === 0) throw new HoltError(Code.UNIMPLEMENTED, "A unary call has one request message, not none");
-  if (body.length < PREFIX || body.length < PREFIX + body.readUInt32BE(1)) throw malformed("the request ends within its message");
-  if (body.length > PREFIX + body.readUInt32BE(1))
+  if (body.length < PREFIX_BYTES || body.length < PREFIX_BYTES + body.readUInt32BE(1))
+    throw malformed("the request ends within its message");
+  if (body.length > PREFIX_BYTES + body.readUInt32BE(1))
     throw new HoltError(Code.UNIMPLEMENTED, "A unary call has one request message, not several");
-  const message = body.subarray(PREFIX);
+  const message = body.subarray(PREFIX_BYTES);
   if (body[0] === 0) return message;
   if (body[0] !== COMPRESSED) throw malformed("the message has unknown flags");
   if (encoding === undefined || encoding === "identity")

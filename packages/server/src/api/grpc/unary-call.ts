@@ -19,7 +19,7 @@ import { decodeBinary } from "./decode-message.ts";
 import { frameReply } from "./frame-reply.ts";
 import { grpcStatus, statusTrailers } from "./grpc-status.ts";
 import { parseGrpcTimeout } from "./grpc-timeout.ts";
-import { assertEncoding, OVERHEAD, unframe } from "./message-framing.ts";
+import { assertEncoding, PREFIX_BYTES, unframe } from "./message-framing.ts";
 import { refuseStream, sendMessage } from "./unary-answer.ts";
 import { UnaryMetadata } from "./unary-metadata.ts";
 
@@ -91,7 +91,7 @@ export class UnaryCall {
 
   #readMessage(): Message | Promise<Message> {
     assertEncoding(this.#encoding);
-    const body = this.#body.read(this.#allowance, OVERHEAD);
+    const body = this.#body.read(this.#allowance, PREFIX_BYTES);
     return body instanceof Promise ? body.then((whole) => this.#decode(whole)) : this.#decode(body);
   }
 
