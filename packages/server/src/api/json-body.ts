@@ -1,17 +1,20 @@
-/** Parses an untrusted request body as JSON: it must be UTF-8 and valid, and must not nest deeper than the limit. */
+/** Parses an untrusted request body as JSON, for REST and Connect: it must be UTF-8 and valid, and must not nest deeper than the limit. */
 import { isUtf8 } from "node:buffer";
 import type { JsonValue } from "@bufbuild/protobuf";
 import { invalidArgument } from "../lib/errors.ts";
 import { assertFewMarks } from "./element-limit.ts";
 
+/** Nesting depth; equals the limit of protobuf-es for binary messages. */
+const MAX_DEPTH = 100;
+
 /** An empty body and `null` stand for an empty object. The last of several equal keys counts. */
-export function parseJsonBody(body: Buffer, maxDepth: number): JsonValue {
+export function parseJsonBody(body: Buffer): JsonValue {
   assertFewMarks(body);
   if (!isUtf8(body)) throw invalidArgument("", "the body is not valid UTF-8");
   const text = body.toString("utf8");
   if (text.trim() === "") return {};
   const json = parse(text);
-  if (!isWithin(json, maxDepth)) throw invalidArgument("", `the body nests more than ${maxDepth} levels`);
+  if (!isWithin(json, MAX_DEPTH)) throw invalidArgument("", `the body nests more than ${MAX_DEPTH} levels`);
   return json ?? {};
 }
 

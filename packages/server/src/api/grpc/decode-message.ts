@@ -6,9 +6,6 @@ import { assertFewFields } from "../element-limit.ts";
 import { parseJsonBody } from "../json-body.ts";
 import { malformed } from "./message-framing.ts";
 
-/** Nesting depth of JSON messages; equals the library's limit for protobuf. */
-const MAX_DEPTH = 100;
-
 export function decodeBinary(schema: DescMessage, bytes: Uint8Array): Message {
   return decode(schema, () => {
     assertFewFields(schema, bytes);
@@ -28,7 +25,7 @@ function spellMask({ field }: DescMessage, message: Message): void {
 }
 
 export function decodeJson(schema: DescMessage, bytes: Buffer): Message {
-  return decode(schema, () => fromJson(schema, parseJsonBody(bytes, MAX_DEPTH), { ignoreUnknownFields: true }));
+  return decode(schema, () => fromJson(schema, parseJsonBody(bytes), { ignoreUnknownFields: true }));
 }
 
 function decode(schema: DescMessage, work: () => Message): Message {

@@ -31,12 +31,6 @@ export interface ReadRequest {
   readonly ignored: readonly string[];
 }
 
-export interface RequestReaderOptions {
-  /** Nesting depth of a body. */
-  readonly maxDepth: number;
-  readonly unknownParameters: UnknownParameters;
-}
-
 export interface RequestReader {
   /** `form`: a POST without a mapped body reads application/x-www-form-urlencoded, as token endpoints do (RFC 6749 §4.1.3). */
   readonly takes: "nothing" | "json" | "form";
@@ -47,7 +41,7 @@ export interface RequestReader {
 type BodyReader = (json: JsonValue, message: Message) => void;
 
 /** @throws Error that names the operation if the route names fields that its request does not have */
-export function compileRequestReader(route: Route, { maxDepth, unknownParameters }: RequestReaderOptions): RequestReader {
+export function compileRequestReader(route: Route, unknownParameters: UnknownParameters): RequestReader {
   const schema = route.operation.method.input;
   const { body, method } = route.binding;
   const setVariables = compileVariables(route);
@@ -67,11 +61,11 @@ export function compileRequestReader(route: Route, { maxDepth, unknownParameters
   return {
     takes,
     read: (parts) => {
-      const json = takes === "json" && parts.body !== undefined ? parseJsonBody(parts.body, maxDepth) : {};
+      const json = takes === "json" && parts.body !== undefined ? parseJsonBody(parts.body) : {};
       const request = atField("", () => newRequest(json));
       readBody?.(json, request);
       // Joined, since a parameter may be in both.
-      const query = takes === "form" ? [parts.query, formOf(parts, route, maxDepth)].filter((text) => text !== "").join("&") : parts.query;
+      const query = takes === "form" ? [parts.query, formOf(parts, route)].filter((text) => text !== "").join("&") : parts.query;
       const ignored = readQuery(request, query);
       setVariables(request, parts.variables);
       infer?.(json, request);
@@ -89,7 +83,7 @@ function unknownFieldsOf(schema: DescMessage | undefined, json: JsonValue): read
  * A form as a query. A token endpoint also takes JSON, and refuses other bodies, since its caller would get a token for
  * something else. All other operations ignore a body that is not a form.
  */
-function formOf({ body, contentType = "" }: RequestParts, { operation: { access } }: Route, maxDepth: number): string {
+function formOf({ body, contentType = "" }: RequestParts, { operation: { access } }: Route): string {
   if (body === undefined || body.length === 0) return "";
   if (contentType.startsWith("application/x-www-form-urlencoded")) {
     assertFewMarks(body);
@@ -98,7 +92,7 @@ function formOf({ body, contentType = "" }: RequestParts, { operation: { access 
   if (access.mode !== "self") return "";
   if (!/^application\/(?:[\w.-]+\+)?json\b/i.test(contentType))
     throw invalidArgument("", `the body must be application/x-www-form-urlencoded or application/json, not ${shownType(contentType)}`);
-  return queryFromJson(parseJsonBody(body, maxDepth));
+  return queryFromJson(parseJsonBody(body));
 }
 
 function shownType(contentType: string): string {

@@ -37,9 +37,6 @@ export interface RestOptions {
   readonly callerSlots: CallerSlots;
 }
 
-/** Nesting depth of a JSON body; equals the library's limit for gRPC. */
-const MAX_DEPTH = 100;
-
 interface CompiledRoute extends Route {
   readonly reader: RequestReader;
   encode(reply: Reply): CompleteBody;
@@ -163,7 +160,7 @@ function compileRoute(route: Route, { unknownParameters }: VendorProfile): Compi
     const text = encodeMessage(reply);
     return { text, bytes: Buffer.byteLength(text) };
   };
-  return { ...route, reader: compileRequestReader(route, { maxDepth: MAX_DEPTH, unknownParameters }), encode };
+  return { ...route, reader: compileRequestReader(route, unknownParameters), encode };
 }
 
 /** `run` has logged its errors; any other error is a fault of this transport. */
