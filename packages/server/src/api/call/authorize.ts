@@ -21,12 +21,16 @@ export function authorize(operation: Operation, request: Message, caller: Caller
   const uid = rule.scopeOf(request);
   if (!isUid(uid)) throw parentField === undefined ? notFound(kind, uid.slice(0, 200)) : invalidParent(parentField, kind, uid);
   if (caller.access.holds(rule.capabilities, uid)) return undefined;
-  return assertReadsUser({ kind, uid }, operation, caller, db);
+  return assertReadsUser({ kind, uid }, { capabilities: rule.capabilities, writes: operation.writes }, caller, db);
 }
 
 /** The last way to be admitted: reading a user. */
-async function assertReadsUser(target: Target, { access, writes }: Operation, caller: Caller, db: ReadDb): Promise<void> {
-  const capabilities = access.mode === "scoped" ? access.capabilities : 0n;
+async function assertReadsUser(
+  target: Target,
+  { capabilities, writes }: { readonly capabilities: bigint; readonly writes: boolean },
+  caller: Caller,
+  db: ReadDb,
+): Promise<void> {
   if (!writes && (await mayReadUser(target.uid, capabilities, caller, db))) return;
   throw await refusal(target, capabilities, caller.access, db);
 }
