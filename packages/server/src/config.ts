@@ -59,8 +59,8 @@ export interface PrintedSetting {
   readonly source: string;
 }
 
-export async function printedSettings(environment: Environment = process.env): Promise<PrintedSetting[]> {
-  const { values, sources } = await gatherSettings(environment, names);
+export async function printedSettings(): Promise<PrintedSetting[]> {
+  const { values, sources } = await gatherSettings(process.env, names);
   return Object.values(settings).map((setting) => {
     const { env: name, fallback, fallbackDoc } = setting;
     const source = sources.get(name) ?? (fallbackDoc === undefined ? "default" : `default: ${fallbackDoc.replaceAll("`", "")}`);
@@ -98,7 +98,7 @@ function parseSettings(values: Environment, sources: Given["sources"], problems:
   return parsed as ParsedSettings;
 }
 
-/** Adds the defaults that depend on other settings. */
+/** Adds the defaults that depend on other settings, and checks the values together with them. @throws ConfigError */
 function completeConfig(parsed: Config): Config {
   const config = withLogin(parsed);
   const baseUrl = config.baseUrl || defaultBaseUrl(config);
@@ -116,12 +116,12 @@ function withLogin(config: Config): Config {
 }
 
 /** The named variables of the environment that are set. */
-export function givenVariables(names: readonly string[], environment: Environment = process.env): [string, string][] {
-  return names.flatMap((name): [string, string][] => (environment[name] ? [[name, environment[name]]] : []));
+export function givenVariables(names: readonly string[]): [string, string][] {
+  return names.flatMap((name): [string, string][] => (process.env[name] ? [[name, process.env[name]]] : []));
 }
 
 /** Variables of the command line (docs/cli.md), which may be set in the same shell. */
-const OF_COMMAND_LINE = new Set([
+const COMMAND_LINE_VARIABLES = new Set([
   "HOLT_COMPLETION_TIMEOUT",
   "HOLT_CONFIG_DIR",
   "HOLT_CONTEXT",
@@ -133,7 +133,7 @@ const OF_COMMAND_LINE = new Set([
 function unknownVariables(values: Environment): string[] {
   const known = new Set([...knownNames(names), CONFIG_FILE]);
   return Object.keys(values)
-    .filter((name) => name.startsWith("HOLT_") && !names.all.has(name) && !OF_COMMAND_LINE.has(name))
+    .filter((name) => name.startsWith("HOLT_") && !names.all.has(name) && !COMMAND_LINE_VARIABLES.has(name))
     .map((name) => `${name}: is not a setting of this version${suggestion(name, known)}`);
 }
 

@@ -8,7 +8,7 @@ import type {
 import type { Proof, ProofField, Values } from "./identity-kinds.ts";
 
 /** Two fields of a form for a field of the contract that is either a value or a pattern. */
-function valueOrPattern(name: string, label: string, decides: string, more: Partial<ProofField> = {}): readonly ProofField[] {
+function valueOrPattern(name: string, label: string, decides: string, more: Partial<ProofField>): readonly ProofField[] {
   return [
     { name, label, decides: [decides, `${decides}_pattern`], ...more },
     { name: `${name}IsPattern`, label: `The ${label[0]?.toLowerCase()}${label.slice(1)} is a pattern (RE2)`, type: "check" },

@@ -116,9 +116,9 @@ export function isBusy(error: unknown): boolean {
  * Translates an error of node:sqlite; unknown errors are returned unchanged. `query` gives the table of a violated
  * constraint.
  */
-function errorFromSqlite(error: unknown, query?: RootOperationNode): unknown {
+function errorFromSqlite(error: unknown, query: RootOperationNode): unknown {
   const code = codeOf(error);
-  const table = query === undefined ? "" : writtenTable(query);
+  const table = writtenTable(query);
   if (UNIQUE_CODES.includes(code)) return new ConstraintError("unique", table, columnsOf((error as Error).message), error);
   if (FOREIGN_KEY_CODES.includes(code)) return new ConstraintError("foreign-key", table, [], error);
   if (UNAVAILABLE_CODES.includes(code & 0xff))

@@ -26,9 +26,9 @@ export const UNKNOWN_FEED = { etag: "", last_modified: "", digest: "" };
 export const IDLE = { ...RELEASED, import_uid: null, file: null };
 
 /** The wait after this number of failures in a row. Randomized, so that feeds that failed together are not retried together. */
-function backoffMs(failures: number, random: () => number = Math.random): number {
+function backoffMs(failures: number): number {
   const wait = BACKOFF_MS * 2 ** Math.min(failures - 1, 20);
-  return Math.min(MAX_BACKOFF_MS, wait * (1 - JITTER + 2 * JITTER * random()));
+  return Math.min(MAX_BACKOFF_MS, wait * (1 - JITTER + 2 * JITTER * Math.random()));
 }
 
 /** How a fetch ended. */

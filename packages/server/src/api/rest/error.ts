@@ -45,7 +45,7 @@ export function answerFromError(error: HoltError, context: ErrorContext): ErrorA
 export function createRefusal(profile: VendorProfile): (response: HttpResponse, status: number, error: HoltError) => void {
   return (response, status, error) => {
     const { text, headers } = answerFromError(error, unknownOperation(profile));
-    send(response, status, { type: "application/json", text: text }, headers);
+    send(response, status, { type: "application/json", text }, headers);
   };
 }
 

@@ -12,11 +12,12 @@ const MEGABYTE = 1_000_000;
 const TABLES = Object.entries(LIMITED_ROWS) as [keyof typeof LIMITED_ROWS, string][];
 const NAMES = [...TABLES.map(([, name]) => name), "storage_mb"];
 
-/** @param everyMs how old the figures may be */
-export function meterLimits(meter: Meter, store: Store, references: readonly BlobReference[], everyMs = READ_EVERY_MS): void {
+export function meterLimits(meter: Meter, store: Store, references: readonly BlobReference[]): void {
   const help = "Largest share of a limit that an organization uses, of all organizations with the limit.";
   const labels = { limit: new Set(NAMES) };
-  meter.read({ type: "gauge", name: "holt_organization_limit_usage_ratio", help, labels, everyMs }, () => largestShares(store, references));
+  meter.read({ type: "gauge", name: "holt_organization_limit_usage_ratio", help, labels, everyMs: READ_EVERY_MS }, () =>
+    largestShares(store, references),
+  );
 }
 
 async function largestShares({ reader }: Store, references: readonly BlobReference[]): Promise<Sample[]> {
