@@ -8,12 +8,11 @@ import type { ReadDb, WriteDb } from "../../db/store.ts";
 import type { Parsers } from "../../jobs/parsers.ts";
 import { invalidArgument, notFound } from "../../lib/errors.ts";
 import { repos } from "../resources.ts";
-import { mayFollow, type SyncGrants } from "../sync/sync-right.ts";
+import { MAX_CHAIN_LENGTH, mayFollow, type SyncGrants } from "../sync/sync-right.ts";
 import { readmeParser } from "./readme-parser.ts";
 
 /** Ample for text. */
 const MAX_BYTES = 256 * 1024;
-const LONGEST_CHAIN = 100;
 
 export async function getReadme({ uid }: { uid: string }, { db }: Call, grants: SyncGrants): Promise<RepoReadme> {
   return create(RepoReadmeSchema, { uid, content: await readmeOf(uid, db, grants) });
@@ -59,7 +58,7 @@ export async function storeReadme(uid: string, content: string, db: WriteDb): Pr
 export async function readmeOf(uid: string, db: ReadDb, grants: SyncGrants): Promise<string> {
   let row = await find(uid, db);
   if (row === undefined) throw notFound(repos.kind, uid);
-  for (let hops = 0; row.source !== null && hops < LONGEST_CHAIN; hops++) {
+  for (let hops = 0; row.source !== null && hops < MAX_CHAIN_LENGTH; hops++) {
     if (!(await mayFollow({ ...row, source: row.source }, grants))) break;
     const source = await find(row.source, db);
     if (source === undefined) break;

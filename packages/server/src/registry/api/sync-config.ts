@@ -9,11 +9,9 @@ import { findRepository } from "../names.ts";
 import { OciError } from "../oci-error.ts";
 import { registrySettingsOf } from "../registry-settings.ts";
 import { inherit, inherited, isSameValue } from "../sync/inherited-fields.ts";
-import { LIST_REPOS, mayFollow, type SyncGrants } from "../sync/sync-right.ts";
+import { LIST_REPOS, MAX_CHAIN_LENGTH, mayFollow, type SyncGrants } from "../sync/sync-right.ts";
 
 const DAYS_OF_SYNCING = 14;
-/** Repos in a chain of sources. Two concurrent writers could close a circle; this bound ends a walk along it. */
-const LONGEST_CHAIN = 100;
 
 export interface SyncConfigCollaborators {
   readonly grants: SyncGrants;
@@ -119,7 +117,7 @@ async function setOutputs(
 
 async function assertNoCircle(uid: string, sourceUid: string, { db }: WriteCall): Promise<void> {
   let at: string | null = sourceUid;
-  for (let hops = 0; at !== null && hops < LONGEST_CHAIN; hops++) {
+  for (let hops = 0; at !== null && hops < MAX_CHAIN_LENGTH; hops++) {
     if (at === uid) throw invalidSource("a repo cannot be synced from itself, directly or through others");
     const row: { source: string | null } | undefined = await db
       .selectFrom("repo")

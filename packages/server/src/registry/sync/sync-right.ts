@@ -10,6 +10,9 @@ import { rootOf } from "../../lib/uid.ts";
 /** The capability that a caller needs at the source. */
 export const LIST_REPOS = capabilitySet([Capability.CAP_REPO_LIST]);
 
+/** Repos in a chain of sources. Two concurrent writers could close a circle; this bound ends a walk along it. */
+export const MAX_CHAIN_LENGTH = 100;
+
 export interface Follower {
   /** Uid of the synced repo. */
   readonly uid: string;
