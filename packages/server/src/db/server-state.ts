@@ -10,12 +10,16 @@ export async function readState(db: ReadDb, name: string): Promise<string | unde
 
 /** Stores the value unless the name already has one. Returns the stored value. */
 export async function decideState(db: WriteDb, name: string, value: string): Promise<string> {
+  await insertUnlessSet(db, name, value);
+  return (await readState(db, name)) ?? value;
+}
+
+async function insertUnlessSet(db: WriteDb, name: string, value: string): Promise<void> {
   await db
     .insertInto("server_state")
     .values({ name, value })
     .onConflict((conflict) => conflict.column("name").doNothing())
     .execute();
-  return (await readState(db, name)) ?? value;
 }
 
 /** Stores the value, also where the name has another one. */
@@ -31,11 +35,7 @@ export async function setState(db: WriteDb, name: string, value: string): Promis
  * Reads a state that is stored as JSON and locks it until the transaction ends. Stores `first` if there is none yet.
  */
 export async function lockState<State>(db: WriteDb, name: string, first: State): Promise<State> {
-  await db
-    .insertInto("server_state")
-    .values({ name, value: JSON.stringify(first) })
-    .onConflict((conflict) => conflict.column("name").doNothing())
-    .execute();
+  await insertUnlessSet(db, name, JSON.stringify(first));
   const row = await db.dialect.forUpdate(db.selectFrom("server_state").select("value").where("name", "=", name)).executeTakeFirstOrThrow();
   return JSON.parse(row.value) as State;
 }
