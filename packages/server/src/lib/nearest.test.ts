@@ -5,11 +5,11 @@ import { didYouMean, nearestNames } from "./nearest.ts";
 const known = ["name", "order_by", "page_size", "page_token", "uidp.ids", "uidp.descendants_of"];
 
 describe("nearest names", () => {
-  it("finds a name with a transposed, missing, added or wrong character", () => {
+  it("the nearest name is found for one with a transposed, missing, added or wrong character", () => {
     for (const typo of ["nmae", "nam", "names", "nime"]) assert.deepEqual(nearestNames(typo, known), ["name"]);
   });
 
-  it("ignores case and separators", () => {
+  it("nearest names are found whatever their case and separators", () => {
     assert.deepEqual(nearestNames("PageSize", known), ["page_size"]);
     assert.deepEqual(nearestNames("uidp-descendantsof", known), ["uidp.descendants_of"]);
   });

@@ -18,7 +18,7 @@ const calls: fc.Arbitrary<LoggedCall> = fc.record({
 });
 
 describe("the log line of a call", () => {
-  it("equals the line that pino would write, for any values of the call", () => {
+  it("the log line of a call equals the line that pino would write, for any values of the call", () => {
     const time = "2026-11-23T08:00:00.000Z";
     const lines: string[] = [];
     const log = pino({ base: null, timestamp: () => `,"time":"${time}"` }, { write: (line: string) => void lines.push(line) });

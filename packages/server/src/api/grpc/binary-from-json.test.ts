@@ -22,18 +22,18 @@ function assertLikeLibrary(schema: DescMessage, message: Message): void {
 
 describe("encoding canonical JSON as a gRPC message", () => {
   for (const schema of [...outputs, everyKind()])
-    it(`makes the same bytes of ${schema.typeName} as protobuf-es`, () => {
+    it(`the JSON of ${schema.typeName} becomes the same bytes as with protobuf-es`, () => {
       fc.assert(
         fc.property(arbitraryMessage(schema), (message) => assertLikeLibrary(schema, message)),
         { numRuns: 20 },
       );
     });
 
-  it("works without protobuf-es for groups, identities and lists of groups", () => {
+  it("groups, identities and lists of groups become binary without protobuf-es", () => {
     for (const schema of [GroupSchema, IdentitySchema, ListGroupsResponseSchema]) assert.ok(compileBinaryEncoder(schema), schema.typeName);
   });
 
-  it("makes the same bytes of messages of any size as protobuf-es", () => {
+  it("the JSON of messages of any size becomes the same bytes as with protobuf-es", () => {
     for (const length of [0, 1, 100, 127, 128, 129, 16_383, 16_384, 70_000, 300_000, 3_000_000]) {
       const group = create(GroupSchema, { name: "x".repeat(length), description: "ÿ漢😀".repeat(length / 3) });
       assertLikeLibrary(GroupSchema, group);

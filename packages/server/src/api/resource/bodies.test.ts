@@ -23,11 +23,11 @@ function assertSame(actual: JoinedBodies, expected: readonly string[]): void {
 }
 
 describe("bodies that a store joined", () => {
-  it("are read one by one and as one text like separate bodies, with any characters", () => {
+  it("joined bodies are read one by one and as one text like separate bodies, with any characters", () => {
     fc.assert(fc.property(texts, (bodies) => assertSame(joined(bodies), bodies)));
   });
 
-  it("are cut to a limit, and tell whether some were cut off", () => {
+  it("joined bodies are cut to a limit, and tell whether some were cut off", () => {
     fc.assert(
       fc.property(texts, fc.integer({ min: 1, max: 12 }), (bodies, limit) => {
         const cut = joined(bodies).cut(limit);

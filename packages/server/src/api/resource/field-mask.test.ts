@@ -106,7 +106,7 @@ for (const schema of SCHEMAS) {
   describe(`a mask over ${schema.typeName}`, () => {
     const message = arbitraryMessage(schema);
 
-    test("changes only the fields that it names, on any messages, as a model on plain objects does", () => {
+    test(`a mask over ${schema.typeName} changes only the fields that it names, as a model on plain objects does`, () => {
       let refused = 0;
       let changed = 0;
       const masks = fc.oneof(
@@ -136,7 +136,7 @@ for (const schema of SCHEMAS) {
       assert.ok(refused > 20 && changed > 100, `${refused} refused, ${changed} changed`);
     });
 
-    test("changes nothing when it is applied again", () => {
+    test(`a mask over ${schema.typeName} changes nothing when it is applied again`, () => {
       fc.assert(
         fc.property(message, message, fc.array(arbitraryPath(schema), { minLength: 1, maxLength: 3 }), (current, incoming, paths) => {
           let once: Message;

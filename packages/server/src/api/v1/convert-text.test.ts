@@ -33,7 +33,7 @@ const identities = [
 ];
 const tags = [{ uid: "a", name: "n", digest: "sha256:0", createTime: time, updateTime: time, deprecated: true, bundles: ["a", "],"] }];
 
-describe("the conversion of a text", () => {
+describe("the conversion of a text to version 1", () => {
   const cases = [
     ["group", GroupSchema, GroupV1Schema, groups],
     ["identity", IdentitySchema, IdentityV1Schema, identities],
@@ -45,12 +45,12 @@ describe("the conversion of a text", () => {
         ["", JSON.stringify(message)],
         [" with spaces", JSON.stringify(message, undefined, 1)],
       ] as const)
-        test(`equals that of the parsed ${name}${form}: ${JSON.stringify(message).slice(0, 60)}`, () => {
+        test(`the text of a ${name}${form} is converted to version 1 like the parsed one: ${JSON.stringify(message).slice(0, 60)}`, () => {
           const expected = compileJsonConverter(v2, v1, differences)(JSON.parse(text) as JsonObject);
           assert.deepEqual(JSON.parse(compileTextConverter(v2, v1, differences)(text)), expected);
         });
 
-  test("copies the fields that both versions have without changing a byte", () => {
+  test("a text is converted without changing a byte of the fields that both versions have", () => {
     const text = '{"uid":"a","name":"\\u00e9","description":"","claimMatch":{"issuer":"x","claims":{"b":"1","a":"2"},"claimPatterns":{}}}';
     const expected = text.replace("uid", "id").replace('"claimMatch"', '"lastSeen":null,"createdAt":null,"updatedAt":null,"claimMatch"');
     assert.equal(compileTextConverter(IdentitySchema, IdentityV1Schema, differences)(text), expected);
