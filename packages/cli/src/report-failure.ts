@@ -89,7 +89,7 @@ function adviceFor(error: HoltError, valueAdvice: string): string | undefined {
     return metadata.capability
       ? `ask an owner for a role with ${metadata.capability}: holt grant IDENTITY ROLE ${metadata.resource ?? "GROUP"}`
       : "see which account you use with: holt whoami";
-  // The server answers so to paths that it does not have.
+  // The answer of the server to a path that it does not have.
   if (code === "NOT_FOUND" && message === "Not Found") return OLDER_SERVER;
   if (code === "NOT_FOUND") return "check the uid; resources that you may not see do not exist for you (holt whoami)";
   if (code === "ALREADY_EXISTS") return "choose another name, or change the existing resource";

@@ -58,12 +58,12 @@ function ready(context: NamedContext): NamedContext {
 }
 
 /** The context of a registry's host, as docker names it. */
-export function findContextOfHost(host: string, flag?: string): NamedContext | undefined {
+export function findContextOfHost(host: string, flag: string | undefined): NamedContext | undefined {
   const wanted = host.replace(/^https?:\/\//, "").replace(/\/.*$/, "");
   return findContext((url) => new URL(url).host === wanted, flag);
 }
 
-export function findContextOfUrl(url: string, flag?: string): NamedContext | undefined {
+export function findContextOfUrl(url: string, flag: string | undefined): NamedContext | undefined {
   return findContext((other) => other === url, flag);
 }
 
