@@ -51,13 +51,19 @@ export function createDeliveryVerifier({ issuer, group, now }: DeliveryVerifierO
   };
 }
 
+/** Errors of jose about the keys, not about the token. The generic one is an answer that is not a key set. */
+const KEY_ERRORS: ReadonlySet<string> = new Set([errors.JOSEError.code, errors.JWKSTimeout.code, errors.JWKSInvalid.code]);
+
 function refuseToken(error: unknown): never {
-  const isFaultOfToken = error instanceof errors.JOSEError && !(error instanceof errors.JWKSTimeout);
-  throw isFaultOfToken ? new DeliveryRefused(403, error.message) : error;
+  throw error instanceof errors.JOSEError && !KEY_ERRORS.has(error.code) ? new DeliveryRefused(403, error.message) : error;
 }
 
+/** As long as jose waits for the keys. */
+const DISCOVERY_TIMEOUT_MS = 5_000;
+
 async function discover(issuer: string): Promise<ReturnType<typeof createRemoteJWKSet>> {
-  const answer = await fetch(`${issuer}/.well-known/openid-configuration`);
+  const signal = AbortSignal.timeout(DISCOVERY_TIMEOUT_MS);
+  const answer = await fetch(`${issuer}/.well-known/openid-configuration`, { signal });
   if (!answer.ok) throw new Error(`${issuer} answered ${answer.status} to the request for its discovery document`);
   const document = (await answer.json()) as { issuer: string; jwks_uri: string };
   if (document.issuer !== issuer) throw new Error(`${issuer} says that it is ${document.issuer}`);

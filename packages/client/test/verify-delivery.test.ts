@@ -1,5 +1,7 @@
 /** The verifier of deliveries, with deliveries of a real server. */
 import assert from "node:assert/strict";
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { SubscriptionsService } from "@holt/api/gen/platform/events/v2/subscriptions_pb.ts";
 import { until } from "../../server/test/harness/wait.ts";
@@ -27,4 +29,56 @@ test("deliveries of the server pass, and changed, foreign and unsigned ones are 
   await assert.rejects(createDeliveryVerifier({ ...settings, group: "0".repeat(40) })(delivery), refused(403));
   const late = () => new Date(world.clock.now().getTime() + 86_400_000);
   await assert.rejects(createDeliveryVerifier({ ...settings, now: late })(delivery), refused(403));
+});
+
+const base64url = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+/** A delivery with a token that no key verifies. */
+const FORGED = {
+  headers: { authorization: `Bearer ${base64url({ alg: "RS256", kid: "unknown" })}.${base64url({})}.AAAA` },
+  body: new Uint8Array(),
+};
+
+async function startIssuer(answer: RequestListener) {
+  const server = createServer(answer).listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    [Symbol.dispose]() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+test("a delivery is not refused while the server's keys cannot be read, and is checked once they can", async () => {
+  let keys: readonly [number, string] = [503, ""];
+  using issuer = await startIssuer(({ url }, response) => {
+    if (url === "/keys") response.writeHead(keys[0], { "content-type": "application/json" }).end(keys[1]);
+    else response.end(JSON.stringify({ issuer: issuer.url, jwks_uri: `${issuer.url}/keys` }));
+  });
+  const verify = createDeliveryVerifier({ issuer: issuer.url, group: "a" });
+  for (const unreadable of [
+    [503, ""],
+    [200, "<html>"],
+    [200, "{}"],
+  ] as const) {
+    keys = unreadable;
+    await assert.rejects(verify(FORGED), (error) => !(error instanceof DeliveryRefused), unreadable.join(" "));
+  }
+  keys = [200, JSON.stringify({ keys: [] })];
+  await assert.rejects(verify(FORGED), (error) => error instanceof DeliveryRefused && error.status === 403);
+});
+
+test("a server that does not answer the request for its discovery document blocks no later delivery", async (t) => {
+  const timeout = new AbortController();
+  t.mock.method(AbortSignal, "timeout", () => timeout.signal, { times: 1 });
+  let requests = 0;
+  using issuer = await startIssuer(({ url }, response) => {
+    if (url === "/keys") response.end(JSON.stringify({ keys: [] }));
+    else if (++requests > 1) response.end(JSON.stringify({ issuer: issuer.url, jwks_uri: `${issuer.url}/keys` }));
+    else timeout.abort();
+  });
+  const verify = createDeliveryVerifier({ issuer: issuer.url, group: "a" });
+  await assert.rejects(verify(FORGED), (error) => !(error instanceof DeliveryRefused));
+  await assert.rejects(verify(FORGED), (error) => error instanceof DeliveryRefused);
 });
