@@ -25,7 +25,7 @@ export const LIMITED_ROWS = {
 } as const;
 type LimitedTable = keyof typeof LIMITED_ROWS;
 
-/** Seconds after which it is worth trying again, when somebody may have deleted something. */
+/** The retry delay for limits of rows and storage, whose usage falls only when something is deleted. */
 const RETRY_AFTER_SECONDS = 60;
 
 export async function readLimits(db: ReadDb, orgUid: string): Promise<Limits> {

@@ -3,7 +3,7 @@ import { type LimitName, type Limits, limitExceeded, readLimits } from "../../db
 import type { ReadDb } from "../../db/store.ts";
 import { Lru } from "../../lib/lru.ts";
 
-/** For so long a changed limit may have no effect. */
+/** How long a cached limit is used; a change takes effect after it. */
 const LIMITS_AGE_MS = 2_000;
 const MAX_ORGANIZATIONS = 10_000;
 const MAX_BUCKETS = 50_000;

@@ -15,7 +15,7 @@ export class CallWait {
     return this.#hasEnded;
   }
 
-  /** Ends the wait with the outcome of the call. @returns false if it has ended before, so that nobody waits for the outcome */
+  /** Ends the wait with the outcome of the call. @returns false if it has ended before; the outcome is then dropped */
   end(): boolean {
     const isFirst = !this.#hasEnded;
     this.#hasEnded = true;

@@ -146,7 +146,7 @@ export async function serveByConnect(handler: ConnectHandler, origin: Origin, lo
     if (universal === undefined) return send(response, 400, { type: "text/plain", text: "The request has no usable host.\n" });
     await universalResponseToNodeResponse(await handler(universal), response);
   } catch (err) {
-    // Usually the client disconnected; in any case nobody is left to answer.
+    // Usually the client disconnected; in any case there is no client to answer.
     log.debug({ err, path: request.url }, "Connect call failed");
     response.destroy(err as Error);
   }

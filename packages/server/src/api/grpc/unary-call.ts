@@ -147,7 +147,7 @@ export class UnaryCall {
   /** The stream is closed. */
   #leave(): void {
     this.#body.close();
-    // Most streams are closed after their answer. An error would be made in vain, with its stack.
+    // Most streams are closed after their answer. Creating an error with its stack would cost time for nothing.
     if (!this.#wait.hasEnded) this.#wait.abort(new HoltError(Code.CANCELLED, "The caller disconnected"));
   }
 }
