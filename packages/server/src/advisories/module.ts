@@ -33,7 +33,7 @@ export function startAdvisories(platform: Platform, { grants, authenticator }: I
   const { dataDir, outboundAllowCidrs: allowCidrs, importMaxBytes: maxBytes, mirrorTimeoutMs: timeoutMs } = settings;
   const publication = createPublication({ organizations: settings.publicAdvisories });
   // A client of its own: mirrors wait for no requests but their own.
-  const client = platform.own(createOutboundClient({ allowCidrs, tracer: platform.tracer }));
+  const client = platform.own(createOutboundClient({ allowCidrs, maxBodyBytes: maxBytes, tracer: platform.tracer }));
   const files = platform.blobs.staged;
   const imports = platform.own(startRemoteImports({ store, grants, clock, log, bootstrapOwner, client, files, maxBytes, timeoutMs }));
   platform.own(startPruningFindings({ store, clock, log }));

@@ -12,7 +12,7 @@ import { startDelivery } from "./delivery/delivery.ts";
 import { createDeliveryCounter, meterEvents } from "./delivery/metrics.ts";
 import { createRedelivery } from "./delivery/redeliver.ts";
 import { subscriptionsServiceV1 } from "./v1/subscriptions.ts";
-import { createWebhook } from "./webhook/webhook.ts";
+import { createWebhook, MAX_ANSWER_BYTES } from "./webhook/webhook.ts";
 
 export interface EventSettings {
   readonly outboundAllowCidrs: readonly string[];
@@ -29,7 +29,12 @@ export function startEvents(platform: Platform, { keys }: Iam, settings: EventSe
   const { outboundAllowCidrs, webhookTimeoutMs: timeoutMs, eventRetentionMs: retentionMs, maxSubscriptions } = settings;
   // A client of its own: deliveries wait for nothing but the dispatcher's slots.
   const client = platform.own(
-    createOutboundClient({ allowCidrs: outboundAllowCidrs, maxConnections: Number.MAX_SAFE_INTEGER, tracer: platform.tracer }),
+    createOutboundClient({
+      allowCidrs: outboundAllowCidrs,
+      maxConnections: Number.MAX_SAFE_INTEGER,
+      maxBodyBytes: MAX_ANSWER_BYTES,
+      tracer: platform.tracer,
+    }),
   );
   const webhook = createWebhook({ client, sign: (claims) => signJwt(keys, claims), clock, profile, issuer, timeoutMs });
   const policy = { backoffMs: settings.webhookBackoffMs, giveUpMs: settings.webhookGiveUpMs };

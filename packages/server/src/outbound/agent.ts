@@ -1,17 +1,11 @@
 /** Sends requests over pooled connections. Only this file and connector.ts load undici. */
 import { type Dispatcher, request, Agent as UndiciAgent } from "undici";
-import type { AddressPolicy } from "./address.ts";
-import { createConnector } from "./connector.ts";
+import { type ConnectorOptions, createConnector } from "./connector.ts";
 import { OutboundError } from "./error.ts";
-import type { Resolve } from "./name-lookup.ts";
 
-export interface AgentOptions {
-  readonly policy: AddressPolicy;
-  /** For a connection. */
-  readonly timeoutMs: number;
+export interface AgentOptions extends ConnectorOptions {
   /** Per origin. */
   readonly maxConnections: number;
-  readonly resolve: Resolve | undefined;
 }
 
 export interface AgentRequest {
@@ -32,9 +26,9 @@ const KEEP_ALIVE_MS = 4000;
 /** Responses of status 1xx to one request. */
 const MAX_INTERIM_RESPONSES = 16;
 
-export function createAgent({ policy, timeoutMs, maxConnections, resolve }: AgentOptions): Agent {
+export function createAgent({ maxConnections, ...options }: AgentOptions): Agent {
   const dispatcher = new UndiciAgent({
-    connect: createConnector(policy, timeoutMs, resolve),
+    connect: createConnector(options),
     connections: maxConnections,
     pipelining: 1,
     keepAliveTimeout: KEEP_ALIVE_MS,

@@ -12,7 +12,7 @@ import { createAddressPolicy } from "./address.ts";
 import type { Agent } from "./agent.ts";
 import { OutboundError } from "./error.ts";
 import type { Resolve } from "./name-lookup.ts";
-import type { OutboundLimits, OutboundRequest, OutboundResponse } from "./outbound-request.ts";
+import { MAX_BYTES, type OutboundLimits, type OutboundRequest, type OutboundResponse } from "./outbound-request.ts";
 import { sendAndFollow } from "./redirects.ts";
 
 export interface OutboundClient extends AsyncDisposable {
@@ -26,6 +26,8 @@ export interface OutboundOptions {
   readonly allowCidrs: readonly string[];
   /** Maximum connections per origin, default 8. Further requests queue; idle connections are closed. */
   readonly maxConnections?: number;
+  /** The largest `maxBytes` of the client's requests, default 1 MiB. */
+  readonly maxBodyBytes?: number;
   /** Replaces the system's resolver in tests. */
   readonly resolve?: Resolve;
   /** Traces requests, and passes the trace on in their headers. */
@@ -34,14 +36,19 @@ export interface OutboundOptions {
 
 const TIMEOUT_MS = 10_000;
 const MAX_CONNECTIONS = 8;
+/** Bytes of headers, interim responses and framing, in addition to those that a body in chunks has. */
+const MAX_FRAME_BYTES = 1024 * 1024;
 
 export function createOutboundClient(options: OutboundOptions): OutboundClient {
   const { tracer = noTracer } = options;
   const policy = createAddressPolicy(options.allowCidrs);
-  const { maxConnections = MAX_CONNECTIONS, resolve } = options;
+  const { maxConnections = MAX_CONNECTIONS, maxBodyBytes = MAX_BYTES, resolve } = options;
+  // The chunks of a body may be as small as their frames.
+  const maxAnswerBytes = 2 * maxBodyBytes + MAX_FRAME_BYTES;
   let agent: Promise<Agent> | undefined;
   // The library takes a tenth of the memory of a server, so it is loaded with the first request.
-  const loadAgent = async () => (await import("./agent.ts")).createAgent({ policy, timeoutMs: TIMEOUT_MS, maxConnections, resolve });
+  const loadAgent = async () =>
+    (await import("./agent.ts")).createAgent({ policy, timeoutMs: TIMEOUT_MS, maxAnswerBytes, maxConnections, resolve });
   const allowsHttp = options.allowCidrs.length > 0;
   const send = async (wanted: OutboundRequest, signal: AbortSignal): Promise<OutboundResponse> => {
     agent ??= loadAgent();

@@ -9,17 +9,29 @@ import { lookUpName, type Resolve } from "./name-lookup.ts";
 
 const MAX_READ_BYTES = 2048;
 
+export interface ConnectorOptions {
+  readonly policy: AddressPolicy;
+  /** For a connection. */
+  readonly timeoutMs: number;
+  /** Bytes of the answer to one request, with its headers and framing. */
+  readonly maxAnswerBytes: number;
+  readonly resolve?: Resolve | undefined;
+}
+
 /**
  * Each connection uses the resolver's answer that was checked, so DNS rebinding cannot bypass the check. Plain http
  * goes only to addresses that the operator allows explicitly.
  */
-export function createConnector(policy: AddressPolicy, connectTimeoutMs: number, resolve: Resolve = lookUpName): buildConnector.connector {
-  const secure = guard(policy.isAllowed, connectTimeoutMs, resolve);
-  const plain = guard(policy.isOperatorAllowed, connectTimeoutMs, resolve);
-  return (options, callback) => (options.protocol === "https:" ? secure : plain)(options, callback);
+export function createConnector(options: ConnectorOptions): buildConnector.connector {
+  const secure = guard(options.policy.isAllowed, options);
+  const plain = guard(options.policy.isOperatorAllowed, options);
+  return (wanted, callback) => (wanted.protocol === "https:" ? secure : plain)(wanted, callback);
 }
 
-function guard(isAllowed: (address: string) => boolean, timeout: number, resolve: Resolve): buildConnector.connector {
+function guard(
+  isAllowed: (address: string) => boolean,
+  { timeoutMs: timeout, maxAnswerBytes, resolve = lookUpName }: ConnectorOptions,
+): buildConnector.connector {
   const connect = buildConnector({ timeout, lookup: filteredLookup(isAllowed, resolve), maxCachedSessions: 100 });
   return (options, callback) => {
     const literal = options.hostname.replace(/^\[|\]$/g, "");
@@ -27,7 +39,8 @@ function guard(isAllowed: (address: string) => boolean, timeout: number, resolve
     if (isIP(literal) !== 0 && !isAllowed(literal)) return callback(denied(options.hostname), null);
     connect(options, (error, socket) => {
       if (error !== null) return callback(error, null);
-      if (isAllowed(socket.remoteAddress ?? "")) return callback(null, limitReads(socket));
+      if (isAllowed(socket.remoteAddress ?? ""))
+        return callback(null, limitReads(socket, maxAnswerBytes, options.host ?? options.hostname));
       socket.destroy();
       callback(denied(options.hostname), null);
     });
@@ -37,10 +50,26 @@ function guard(isAllowed: (address: string) => boolean, timeout: number, resolve
 /**
  * Undici parses all bytes of a read, also after headers above its limit have made it close the socket, and then creates an error for each
  * further header. So a read returns few bytes, and none after the end of the socket.
+ *
+ * Undici has no limit on bytes outside of headers and bodies, such as a reason phrase or empty lines. So an answer of more than `maxBytes`
+ * ends the connection. A write begins the next request.
  */
-function limitReads<Connection extends Socket>(socket: Connection): Connection {
+function limitReads<Connection extends Socket>(socket: Connection, maxBytes: number, host: string): Connection {
   const read = socket.read.bind(socket);
-  socket.read = (size) => (socket.destroyed ? null : read(size ?? (Math.min(socket.readableLength, MAX_READ_BYTES) || undefined)));
+  const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
+  let received = 0;
+  socket.read = (size) => {
+    if (socket.destroyed) return null;
+    const bytes = read(size ?? (Math.min(socket.readableLength, MAX_READ_BYTES) || undefined)) as Buffer | null;
+    received += bytes?.length ?? 0;
+    if (received <= maxBytes) return bytes;
+    socket.destroy(new OutboundError("too_large", `${host} answered more than ${maxBytes} bytes`));
+    return null;
+  };
+  socket.write = (...args: unknown[]) => {
+    received = 0;
+    return write(...args);
+  };
   return socket;
 }
 

@@ -2,10 +2,8 @@
 import type { Dispatcher } from "undici";
 import type { Agent } from "./agent.ts";
 import { asOutboundError } from "./error.ts";
-import type { OutboundRequest, OutboundResponse } from "./outbound-request.ts";
+import { MAX_BYTES, type OutboundRequest, type OutboundResponse } from "./outbound-request.ts";
 import { dump, forEachChunk, readBody } from "./response-body.ts";
-
-const MAX_BYTES = 1024 * 1024;
 
 export interface Redirect {
   readonly location: string | undefined;

@@ -1,5 +1,8 @@
 /** A request to an address that a caller supplied, its limits, and its response. */
 
+/** Default limit of a response body. */
+export const MAX_BYTES = 1024 * 1024;
+
 export interface OutboundLimits {
   readonly signal?: AbortSignal | undefined;
   /** Covers everything from the name lookup to the last byte of the body. Default 10 s. */

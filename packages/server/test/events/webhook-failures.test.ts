@@ -50,6 +50,12 @@ const faults: readonly { what: string; behaviour: Behaviour; status: number; err
   { what: "ends in the middle of its answer", behaviour: halfAnswer, status: 0, error: /closed/ },
   { what: "answers with headers that are too large", behaviour: bigHeader, status: 0, error: /headers/ },
   {
+    what: "answers with a status line that never ends",
+    behaviour: raw(`HTTP/1.1 200 ${"x".repeat(2 * 1024 * 1024)}`),
+    status: 0,
+    error: /answered more than \d+ bytes/,
+  },
+  {
     what: "switches protocols",
     behaviour: raw("HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"),
     status: 0,

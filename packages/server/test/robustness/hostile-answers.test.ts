@@ -44,6 +44,10 @@ const ANSWERS: Readonly<Record<string, string>> = {
   "many headers": OK + LARGE_HEADER + "a:\r\n".repeat(50_000),
   "many trailers": CHUNKED + LARGE_HEADER + "a:\r\n".repeat(50_000),
   "many interim responses": "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n".repeat(MIB / 16),
+  "a long reason phrase": `HTTP/1.1 200 ${"x".repeat(32 * MIB)}`,
+  "many empty lines before it": "\r\n".repeat(16 * MIB),
+  "many spaces in a header": `${OK}a:${" ".repeat(32 * MIB)}`,
+  "a long chunk extension": `${OK}transfer-encoding: chunked\r\n\r\n2;${"x".repeat(32 * MIB)}`,
 };
 
 for (const [name, answer] of Object.entries(ANSWERS)) {

@@ -45,7 +45,7 @@ export interface Webhook {
 }
 
 /** Bytes of an answer that are read. Beyond them the connection is closed. */
-const MAX_ANSWER_BYTES = 64 * 1024;
+export const MAX_ANSWER_BYTES = 64 * 1024;
 
 export function createWebhook({ client, sign, clock, profile, issuer, timeoutMs }: WebhookOptions): Webhook {
   const tokens = createTokens(sign, issuer, clock);
