@@ -24,6 +24,9 @@ const KNOWN_OF: Readonly<Record<string, (whose: string) => string>> = {
   EHOSTUNREACH: (whose) => `${whose} network cannot be reached`,
   ENETUNREACH: (whose) => `${whose} network cannot be reached`,
   UND_ERR_HEADERS_OVERFLOW: (whose) => `the headers of ${whose} answer are too large`,
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: (whose) => `the Content-Length of ${whose} answer is wrong`,
+  // The parser asserts that a status is at least 100.
+  ERR_ASSERTION: (whose) => `${whose} answer is not HTTP`,
   CERT_HAS_EXPIRED: (whose) => `${whose} certificate has expired`,
   ERR_TLS_CERT_ALTNAME_INVALID: (whose) => `${whose} certificate is for another name`,
 };

@@ -56,6 +56,18 @@ const faults: readonly { what: string; behaviour: Behaviour; status: number; err
     error: /answered more than \d+ bytes/,
   },
   {
+    what: "answers with a wrong Content-Length",
+    behaviour: raw("HTTP/1.1 200 OK\r\ncontent-length: 3\r\ncontent-length: 4\r\n\r\nabcd"),
+    status: 0,
+    error: /^the Content-Length of the sink's answer is wrong$/,
+  },
+  {
+    what: "answers with the status 000",
+    behaviour: raw("HTTP/1.1 000 OK\r\ncontent-length: 0\r\n\r\n"),
+    status: 0,
+    error: /^the sink's answer is not HTTP$/,
+  },
+  {
     what: "switches protocols",
     behaviour: raw("HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"),
     status: 0,
