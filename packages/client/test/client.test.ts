@@ -1,7 +1,5 @@
 /** The client against a real server. */
 import assert from "node:assert/strict";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { create, type DescService } from "@bufbuild/protobuf";
 import { services } from "@holt/api";
@@ -11,6 +9,7 @@ import { startWorld } from "../../server/test/harness/world.ts";
 import { type CallRecord, cached, createClient, exchangedToken, fixedToken, HoltError, type Token } from "../src/index.ts";
 import { createRest } from "../src/rest.ts";
 import { servicesOfHolt, servicesV1, servicesV2 } from "../src/services.ts";
+import { serve } from "./serve.ts";
 
 test("the client has every service of the contract once", () => {
   const resources: object[] = [...Object.values(servicesV2), ...Object.values(servicesV1), servicesOfHolt];
@@ -94,10 +93,9 @@ test("calls that only read are repeated after the pause that the server asks for
 });
 
 test("a server that is down is UNAVAILABLE", async () => {
-  const closed = createServer().listen(0);
-  const { port } = closed.address() as AddressInfo;
-  await new Promise((resolve) => closed.close(resolve));
-  const client = createClient({ baseUrl: `http://127.0.0.1:${port}`, retry: { attempts: 1 } });
+  const closed = await serve(() => {});
+  await closed[Symbol.asyncDispose]();
+  const client = createClient({ baseUrl: closed.baseUrl, retry: { attempts: 1 } });
   assert.equal((await refusal(client.ping.ping.ping({}))).code, "UNAVAILABLE");
 });
 

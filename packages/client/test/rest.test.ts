@@ -1,11 +1,10 @@
 /** Calls over REST against a real server. */
 import assert from "node:assert/strict";
-import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { startWorld } from "../../server/test/harness/world.ts";
 import { fixedToken, HoltError } from "../src/index.ts";
 import { createRest, type RestRecord } from "../src/rest.ts";
+import { serve } from "./serve.ts";
 
 test("a REST call has the answer as JSON, and errors with everything that the server said", async () => {
   await using world = await startWorld();
@@ -28,15 +27,6 @@ test("a REST call has the answer as JSON, and errors with everything that the se
   );
   assert.match(error.requestId, /^[0-9a-f-]{36}$/);
 });
-
-/** A server that answers everything in one way. */
-async function serve(answer: RequestListener) {
-  const server = createServer(answer);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  const close = () => new Promise((resolve) => server.close(resolve).closeAllConnections());
-  return { baseUrl: `http://127.0.0.1:${port}`, [Symbol.asyncDispose]: async () => void (await close()) };
-}
 
 const GET = { method: "GET", path: "/x" };
 const ONCE = { attempts: 1 };
@@ -82,17 +72,12 @@ test("the deadline of a call ends its wait for a token, too", async () => {
 });
 
 test("only GET is repeated, after the pause that the server asks for, and a redirect is not followed", async () => {
-  const busy = createServer((_request, response) => response.writeHead(429, { "retry-after": "7" }).end()).listen(0, "127.0.0.1");
-  const moved = createServer((_request, response) => response.writeHead(302, { location: "http://127.0.0.1:1/" }).end()).listen(
-    0,
-    "127.0.0.1",
-  );
-  const urlOf = (server: typeof busy) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  await Promise.all([busy, moved].map((server) => new Promise((resolve) => server.once("listening", resolve))));
+  await using busy = await serve((_request, response) => response.writeHead(429, { "retry-after": "7" }).end());
+  await using moved = await serve((_request, response) => response.writeHead(302, { location: "http://127.0.0.1:1/" }).end());
   const pauses: number[] = [];
   const calls: RestRecord[] = [];
   const rest = createRest({
-    baseUrl: urlOf(busy),
+    ...busy,
     retry: { attempts: 3, sleep: async (ms) => void pauses.push(ms) },
     onCall: (call) => calls.push(call),
   });
@@ -111,9 +96,5 @@ test("only GET is repeated, after the pause that the server asks for, and a redi
       ],
     ],
   );
-  await assert.rejects(
-    createRest({ baseUrl: urlOf(moved), token: fixedToken("t") }).call({ method: "GET", path: "/x" }),
-    /the server answered 302/,
-  );
-  for (const server of [busy, moved]) server.close();
+  await assert.rejects(createRest({ ...moved, token: fixedToken("t") }).call({ method: "GET", path: "/x" }), /the server answered 302/);
 });

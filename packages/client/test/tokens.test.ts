@@ -1,8 +1,6 @@
 /** Token sources, against a real server and a stand-in for GitHub's token endpoint. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -10,6 +8,7 @@ import { SecurityTokenService } from "@holt/api/gen/platform/oidc/v1/security_to
 import { startWorld } from "../../server/test/harness/world.ts";
 import { createClient, environmentToken, githubActionsToken, HoltError, refreshedToken, tokenOf } from "../src/index.ts";
 import { fileToken } from "../src/node.ts";
+import { serve } from "./serve.ts";
 
 test("the expiry of a token is read from a JWT, and other tokens have none", () => {
   const payload = Buffer.from(JSON.stringify({ exp: 1_700_000_000 })).toString("base64url");
@@ -37,13 +36,11 @@ test("a token in a variable that is missing names the variable", async () => {
 
 test("a GitHub Actions job asks GitHub for a token of the audience", async () => {
   const asked: string[] = [];
-  const github = createServer((request, response) => {
+  await using github = await serve((request, response) => {
     asked.push(`${request.url} ${request.headers.authorization}`);
     response.writeHead(request.headers.authorization === "Bearer right" ? 200 : 401).end(JSON.stringify({ value: "proof" }));
   });
-  await new Promise<void>((resolve) => github.listen(0, "127.0.0.1", resolve));
-  await using _cleanUp = { [Symbol.asyncDispose]: async () => void github.close() };
-  const url = `http://127.0.0.1:${(github.address() as AddressInfo).port}/token?api-version=2`;
+  const url = `${github.baseUrl}/token?api-version=2`;
   const job = (token: string) => ({ ACTIONS_ID_TOKEN_REQUEST_URL: url, ACTIONS_ID_TOKEN_REQUEST_TOKEN: token });
   assert.equal((await githubActionsToken("https://holt.example.com", job("right"))()).token, "proof");
   assert.deepEqual(asked, ["/token?api-version=2&audience=https%3A%2F%2Fholt.example.com Bearer right"]);

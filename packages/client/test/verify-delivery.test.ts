@@ -1,13 +1,12 @@
 /** The verifier of deliveries, with deliveries of a real server. */
 import assert from "node:assert/strict";
-import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { SubscriptionsService } from "@holt/api/gen/platform/events/v2/subscriptions_pb.ts";
 import { until } from "../../server/test/harness/wait.ts";
 import { startWebhookReceiver } from "../../server/test/harness/webhook-receiver.ts";
 import { startWorld } from "../../server/test/harness/world.ts";
 import { createDeliveryVerifier, DeliveryRefused } from "../src/index.ts";
+import { serve } from "./serve.ts";
 
 test("deliveries of the server pass, and changed, foreign and unsigned ones are refused", async () => {
   await using receiver = await startWebhookReceiver();
@@ -38,25 +37,13 @@ const FORGED = {
   body: new Uint8Array(),
 };
 
-async function startIssuer(answer: RequestListener) {
-  const server = createServer(answer).listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    [Symbol.dispose]() {
-      server.close();
-      server.closeAllConnections();
-    },
-  };
-}
-
 test("a delivery is not refused while the server's keys cannot be read, and is checked once they can", async () => {
   let keys: readonly [number, string] = [503, ""];
-  using issuer = await startIssuer(({ url }, response) => {
+  await using issuer = await serve(({ url }, response) => {
     if (url === "/keys") response.writeHead(keys[0], { "content-type": "application/json" }).end(keys[1]);
-    else response.end(JSON.stringify({ issuer: issuer.url, jwks_uri: `${issuer.url}/keys` }));
+    else response.end(JSON.stringify({ issuer: issuer.baseUrl, jwks_uri: `${issuer.baseUrl}/keys` }));
   });
-  const verify = createDeliveryVerifier({ issuer: issuer.url, group: "a" });
+  const verify = createDeliveryVerifier({ issuer: issuer.baseUrl, group: "a" });
   for (const unreadable of [
     [503, ""],
     [200, "<html>"],
@@ -73,12 +60,12 @@ test("a server that does not answer the request for its discovery document block
   const timeout = new AbortController();
   t.mock.method(AbortSignal, "timeout", () => timeout.signal, { times: 1 });
   let requests = 0;
-  using issuer = await startIssuer(({ url }, response) => {
+  await using issuer = await serve(({ url }, response) => {
     if (url === "/keys") response.end(JSON.stringify({ keys: [] }));
-    else if (++requests > 1) response.end(JSON.stringify({ issuer: issuer.url, jwks_uri: `${issuer.url}/keys` }));
+    else if (++requests > 1) response.end(JSON.stringify({ issuer: issuer.baseUrl, jwks_uri: `${issuer.baseUrl}/keys` }));
     else timeout.abort();
   });
-  const verify = createDeliveryVerifier({ issuer: issuer.url, group: "a" });
+  const verify = createDeliveryVerifier({ issuer: issuer.baseUrl, group: "a" });
   await assert.rejects(verify(FORGED), (error) => !(error instanceof DeliveryRefused));
   await assert.rejects(verify(FORGED), (error) => error instanceof DeliveryRefused);
 });
