@@ -12,7 +12,7 @@ import { createAddressPolicy } from "./address.ts";
 import type { Agent } from "./agent.ts";
 import { OutboundError } from "./error.ts";
 import type { Resolve } from "./name-lookup.ts";
-import { MAX_BYTES, type OutboundLimits, type OutboundRequest, type OutboundResponse } from "./outbound-request.ts";
+import { DEFAULT_MAX_BYTES, type OutboundLimits, type OutboundRequest, type OutboundResponse } from "./outbound-request.ts";
 import { sendAndFollow } from "./redirects.ts";
 
 export interface OutboundClient extends AsyncDisposable {
@@ -42,7 +42,7 @@ const MAX_FRAME_BYTES = 1024 * 1024;
 export function createOutboundClient(options: OutboundOptions): OutboundClient {
   const { tracer = noTracer } = options;
   const policy = createAddressPolicy(options.allowCidrs);
-  const { maxConnections = MAX_CONNECTIONS, maxBodyBytes = MAX_BYTES, resolve } = options;
+  const { maxConnections = MAX_CONNECTIONS, maxBodyBytes = DEFAULT_MAX_BYTES, resolve } = options;
   // The chunks of a body may be as small as their frames.
   const maxAnswerBytes = 2 * maxBodyBytes + MAX_FRAME_BYTES;
   let agent: Promise<Agent> | undefined;

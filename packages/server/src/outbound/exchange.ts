@@ -2,7 +2,7 @@
 import type { Dispatcher } from "undici";
 import type { Agent } from "./agent.ts";
 import { asOutboundError } from "./error.ts";
-import { MAX_BYTES, type OutboundRequest, type OutboundResponse } from "./outbound-request.ts";
+import { DEFAULT_MAX_BYTES, type OutboundRequest, type OutboundResponse } from "./outbound-request.ts";
 import { dump, forEachChunk, readBody } from "./response-body.ts";
 
 export interface Redirect {
@@ -18,7 +18,7 @@ export async function exchange(agent: Agent, url: URL, wanted: OutboundRequest, 
     answer.body.on("error", () => {}).destroy();
     return { location: typeof headers.location === "string" ? headers.location : undefined, status };
   }
-  const maxBytes = wanted.maxBytes ?? MAX_BYTES;
+  const maxBytes = wanted.maxBytes ?? DEFAULT_MAX_BYTES;
   if (wanted.onBody !== undefined && status === 200) {
     const { onBody } = wanted;
     await forEachChunk(answer.body, url, maxBytes, (chunk) => onBody(chunk, headers));

@@ -1,7 +1,7 @@
 /** A request to an address that a caller supplied, its limits, and its response. */
 
 /** Default limit of a response body. */
-export const MAX_BYTES = 1024 * 1024;
+export const DEFAULT_MAX_BYTES = 1024 * 1024;
 
 export interface OutboundLimits {
   readonly signal?: AbortSignal | undefined;
