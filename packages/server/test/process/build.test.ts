@@ -98,7 +98,7 @@ describe("the built program", () => {
     }
   });
 
-  test("a start of the built server does not load undici, which takes a tenth of its CPU time", async () => {
+  test("a start of the built server does not load Node's copy of undici, which takes a tenth of its CPU time", async () => {
     await using folder = await temporaryFolder();
     const atEnd = 'process.on("exit", () => console.error(process.moduleLoadList.join("\\n")))';
     const settings = { NODE_OPTIONS: `--import="data:text/javascript,${encodeURIComponent(atEnd)}"` };
