@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import { CompactSign, type CryptoKey, exportJWK, generateKeyPair, type JWK } from "jose";
 
 export interface SignOptions {
-  /** Defaults to RS256. The issuer creates one key for each algorithm. */
+  /** Defaults to the issuer's. The issuer creates one key for each algorithm. */
   readonly algorithm?: string;
   /** Added to the header `{alg, kid, typ: "JWT"}`; undefined removes a member. */
   readonly header?: Readonly<Record<string, unknown>>;
@@ -37,7 +37,13 @@ interface IssuerKey {
   readonly publicJwk: JWK;
 }
 
-export async function startIssuer({ now = () => new Date() }: { readonly now?: () => Date } = {}): Promise<TestIssuer> {
+export interface IssuerOptions {
+  readonly now?: () => Date;
+  /** Algorithm of its first key. */
+  readonly algorithm?: string;
+}
+
+export async function startIssuer({ now = () => new Date(), algorithm: ownAlgorithm = "RS256" }: IssuerOptions = {}): Promise<TestIssuer> {
   let keys = new Map<string, Promise<IssuerKey>>();
   let requests = 0;
   let isDown = false;
@@ -61,14 +67,14 @@ export async function startIssuer({ now = () => new Date() }: { readonly now?: (
   });
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  await keyFor("RS256");
+  await keyFor(ownAlgorithm);
 
   return {
     issuer,
     get requests() {
       return requests;
     },
-    async sign(claims, { algorithm = "RS256", header = {} } = {}) {
+    async sign(claims, { algorithm = ownAlgorithm, header = {} } = {}) {
       const seconds = Math.floor(now().getTime() / 1000);
       const payload = typeof claims === "string" ? claims : JSON.stringify({ iss: issuer, iat: seconds, exp: seconds + 3600, ...claims });
       const { privateKey, publicJwk } = await keyFor(algorithm);
