@@ -54,6 +54,19 @@ test("a call in several organizations counts in each of them", async () => {
   assert.throws(() => rates.admit([org], "a", db), /limit of calls_per_second is 2/);
 });
 
+test("a call that the limit of one organization refuses takes nothing from its identity and other organizations", async () => {
+  const [org, other] = [newUid(""), newUid("")];
+  const { db } = databaseOf({
+    [org]: { calls_per_second: 1, calls_per_second_per_identity: 2 },
+    [other]: { calls_per_second: 1, calls_per_second_per_identity: 1 },
+  });
+  const rates = createCallRates(() => 0);
+  await rates.admit([other], "b", db);
+  await assert.rejects(async () => rates.admit([org, other], "a", db), /limit of calls_per_second is 1/);
+  assert.throws(() => rates.admit([other], "a", db), /limit of calls_per_second is 1/);
+  await rates.admit([org], "a", db);
+});
+
 test("a call beyond the rates of two organizations is refused once, also while the limits of one are read again", async () => {
   const [org, other] = [newUid(""), newUid("")];
   const { db } = databaseOf({ [org]: { calls_per_second: 1 }, [other]: { calls_per_second: 1 } });

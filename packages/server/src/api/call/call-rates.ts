@@ -16,7 +16,7 @@ interface Bucket {
 
 export interface CallRates {
   /**
-   * Counts a call in each of the organizations, by their uids.
+   * Counts a call in each of the organizations, by their uids. A call that one limit refuses counts in none.
    * @returns undefined if the limits are known and allow the call
    * @throws RESOURCE_EXHAUSTED with the seconds after which one call is allowed
    */
@@ -25,9 +25,9 @@ export interface CallRates {
 
 /**
  * Token buckets, each of which fills up within a second.
- * @returns takes a call from the bucket of the key, or throws RESOURCE_EXHAUSTED
+ * @returns finds the bucket of the key, filled until now, or throws RESOURCE_EXHAUSTED if it has no call left
  */
-function createBuckets(now: () => number): (key: string, name: LimitName, limit: number) => void {
+function createBuckets(now: () => number): (key: string, name: LimitName, limit: number) => Bucket {
   const buckets = new Lru<string, Bucket>(MAX_BUCKETS);
 
   function newBucket(key: string, calls: number, at: number): Bucket {
@@ -39,18 +39,17 @@ function createBuckets(now: () => number): (key: string, name: LimitName, limit:
   return (key, name, limit) => {
     const at = now();
     const bucket = buckets.get(key) ?? newBucket(key, limit, at);
-    const calls = Math.min(limit, bucket.calls + ((at - bucket.at) / 1000) * limit);
-    const isAllowed = calls >= 1;
-    bucket.calls = isAllowed ? calls - 1 : calls;
+    bucket.calls = Math.min(limit, bucket.calls + ((at - bucket.at) / 1000) * limit);
     bucket.at = at;
-    if (!isAllowed) throw limitExceeded({ name, limit, usage: limit, retryAfterSeconds: Math.ceil((1 - calls) / limit) });
+    if (bucket.calls >= 1) return bucket;
+    throw limitExceeded({ name, limit, usage: limit, retryAfterSeconds: Math.ceil((1 - bucket.calls) / limit) });
   };
 }
 
 /** @param now a monotonic clock, in milliseconds */
 export function createCallRates(now: () => number = () => performance.now()): CallRates {
   const known = new Lru<string, { readonly limits: Limits; readonly at: number }>(MAX_ORGANIZATIONS);
-  const take = createBuckets(now);
+  const findBucket = createBuckets(now);
 
   async function load(orgUid: string, db: ReadDb): Promise<Limits> {
     const limits = await readLimits(db, orgUid);
@@ -58,10 +57,17 @@ export function createCallRates(now: () => number = () => performance.now()): Ca
     return limits;
   }
 
-  function takeAll(orgUid: string, principal: string | undefined, limits: Limits): void {
+  function bucketsOf(orgUid: string, principal: string | undefined, limits: Limits): Bucket[] {
     const { calls_per_second: ofAll, calls_per_second_per_identity: ofOne } = limits;
-    if (ofOne !== undefined) take(`${orgUid} ${principal ?? ""}`, "calls_per_second_per_identity", ofOne);
-    if (ofAll !== undefined) take(orgUid, "calls_per_second", ofAll);
+    const buckets: Bucket[] = [];
+    if (ofOne !== undefined) buckets.push(findBucket(`${orgUid} ${principal ?? ""}`, "calls_per_second_per_identity", ofOne));
+    if (ofAll !== undefined) buckets.push(findBucket(orgUid, "calls_per_second", ofAll));
+    return buckets;
+  }
+
+  /** Takes a call from all buckets, or from none if one of them refuses it. */
+  function take(organizations: readonly string[], principal: string | undefined, limits: readonly Limits[]): void {
+    for (const bucket of organizations.flatMap((orgUid, i) => bucketsOf(orgUid, principal, limits[i]!))) bucket.calls--;
   }
 
   function knownLimits(orgUid: string): Limits | undefined {
@@ -69,17 +75,22 @@ export function createCallRates(now: () => number = () => performance.now()): Ca
     return found !== undefined && now() - found.at < LIMITS_AGE_MS ? found.limits : undefined;
   }
 
-  /** Takes nothing before all limits are read, so that a refusal leaves no promise behind. */
+  /** Looks at no bucket before all limits are read, so that a refusal leaves no promise behind. */
   async function readAndTake(organizations: readonly string[], principal: string | undefined, db: ReadDb): Promise<void> {
     const limits: Limits[] = [];
     for (const orgUid of organizations) limits.push(knownLimits(orgUid) ?? (await load(orgUid, db)));
-    for (const [i, orgUid] of organizations.entries()) takeAll(orgUid, principal, limits[i]!);
+    take(organizations, principal, limits);
   }
 
   return {
     admit(organizations, principal, db) {
-      for (const orgUid of organizations) if (knownLimits(orgUid) === undefined) return readAndTake(organizations, principal, db);
-      for (const orgUid of organizations) takeAll(orgUid, principal, known.get(orgUid)!.limits);
+      const limits: Limits[] = [];
+      for (const orgUid of organizations) {
+        const ofOrganization = knownLimits(orgUid);
+        if (ofOrganization === undefined) return readAndTake(organizations, principal, db);
+        limits.push(ofOrganization);
+      }
+      take(organizations, principal, limits);
       return undefined;
     },
   };
