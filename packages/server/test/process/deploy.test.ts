@@ -170,9 +170,14 @@ describe("deploy", () => {
 
   test("compose accepts the compose file, and refuses to start it without a base URL", async (context) => {
     const candidates = [["docker", "compose"], ["podman-compose"]] as const;
-    const works = await Promise.all(candidates.map(([program, ...args]) => succeeds(program, ...args, "version")));
+    // Docker without the plugin explains itself for `compose config --help`, and podman-compose of Debian 12 has no `config`.
+    const works = await Promise.all(
+      candidates.map(async ([program, ...args]) => {
+        return (await succeeds(program, ...args, "version")) && (await succeeds(program, ...args, "config", "--help"));
+      }),
+    );
     const [program, ...args] = candidates.find((_, index) => works[index]) ?? [];
-    if (program === undefined) return context.skip("neither docker compose nor podman-compose is installed");
+    if (program === undefined) return context.skip("neither docker compose nor a podman-compose with `config` is installed");
     const { HOLT_BASE_URL: _, ...env } = process.env;
     const config = [...args, "-f", join(deploy, "compose/compose.yaml"), "config"];
     const { stdout } = await run(program, config, { env: { ...env, HOLT_BASE_URL: "http://127.0.0.1:8080" } });
