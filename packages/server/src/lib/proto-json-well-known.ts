@@ -20,6 +20,11 @@ const DELEGATED: ReadonlyMap<string, string> = new Map([
   ["google.protobuf.ListValue", "must be a list"],
 ]);
 
+/** Whether the message is of the package google.protobuf, whose JSON forms are not made of fields. */
+export function isWellKnown({ file }: DescMessage): boolean {
+  return file.proto.package === "google.protobuf";
+}
+
 export function compileWellKnownEncoder(schema: DescMessage): ((message: never) => string) | undefined {
   if (schema.typeName === TimestampSchema.typeName) return encodeTimestamp;
   if (!DELEGATED.has(schema.typeName)) return undefined;

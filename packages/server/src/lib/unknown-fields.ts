@@ -1,6 +1,7 @@
 /** Finds the keys of a JSON document that its message does not have. */
 import type { DescField, DescMessage, JsonValue } from "@bufbuild/protobuf";
 import { fieldsBySpelling } from "./field-spellings.ts";
+import { isWellKnown } from "./proto-json-well-known.ts";
 
 /**
  * Paths of unknown keys, such as `claim_match.isuer`, in the order of the document.
@@ -25,8 +26,7 @@ interface Place {
 }
 
 function collect({ schema, json, prefix }: Place, found: string[], limit: number): void {
-  // The well-known types have JSON forms of their own.
-  if (!isObject(json) || schema.file.proto.package === "google.protobuf") return;
+  if (!isObject(json) || isWellKnown(schema)) return;
   const fields = fieldsBySpelling(schema);
   for (const key of Object.keys(json)) {
     if (found.length >= limit) return;

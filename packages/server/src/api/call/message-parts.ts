@@ -3,6 +3,7 @@ import { type DescField, type DescMessage, type Message, toBinary } from "@bufbu
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import type { Break } from "../../jobs/breaks.ts";
 import { compileJsonEncoder, compileJsonField } from "../../lib/proto-json.ts";
+import { isWellKnown } from "../../lib/proto-json-well-known.ts";
 
 /** Depth of the lists that are encoded in parts. */
 const LEVELS = 2;
@@ -10,9 +11,6 @@ const LEVELS = 2;
 const SHORT_LIST = 20;
 
 type MessageList = DescField & { readonly fieldKind: "list"; readonly message: DescMessage };
-
-/** The library writes messages of this package in forms of their own. */
-const LIBRARY = "google.protobuf.";
 
 /** The JSON text of the message. */
 export function* jsonParts(schema: DescMessage, message: Message, levels = LEVELS): Generator<string> {
@@ -64,7 +62,7 @@ function isLong(elements: readonly Message[], schema: DescMessage): boolean {
 }
 
 function isMessageList(field: DescField): field is MessageList {
-  return field.fieldKind === "list" && field.message !== undefined && !field.message.typeName.startsWith(LIBRARY);
+  return field.fieldKind === "list" && field.message !== undefined && !isWellKnown(field.message);
 }
 
 function elementsOf({ localName }: MessageList, message: Message): readonly Message[] {

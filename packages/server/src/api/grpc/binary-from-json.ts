@@ -3,6 +3,7 @@
  * once per descriptor. They write the same bytes as protobuf-es does for the decoded message.
  */
 import { type DescField, type DescMessage, fromJson, type JsonObject, type JsonValue, ScalarType, toBinary } from "@bufbuild/protobuf";
+import { isWellKnown } from "../../lib/proto-json-well-known.ts";
 import { FrameWriter } from "./frame-writer.ts";
 
 type Write = (value: JsonValue, writer: FrameWriter) => void;
@@ -43,8 +44,7 @@ function isWritable(schema: DescMessage, seen = new Set<DescMessage>()): boolean
     if (field.fieldKind === "map" && field.mapKey !== ScalarType.STRING) return false;
     if (field.fieldKind === "message" && field.delimitedEncoding) return false;
     if (field.message === undefined) return field.scalar === undefined || SCALARS[field.scalar] !== undefined;
-    const { typeName } = field.message;
-    return typeName.startsWith(LIBRARY) ? !UNKNOWN_IN_JSON.has(typeName) : isWritable(field.message, seen);
+    return isWellKnown(field.message) ? !UNKNOWN_IN_JSON.has(field.message.typeName) : isWritable(field.message, seen);
   });
 }
 
@@ -136,16 +136,13 @@ function typeOf(field: DescField): ValueType {
   return type;
 }
 
-/** The library writes these messages, because their JSON is a form of its own. */
-const LIBRARY = "google.protobuf.";
 /** The JSON of an unset value and of null are the same, and that of Any has fields of another message. */
 const UNKNOWN_IN_JSON: ReadonlySet<string> = new Set(["google.protobuf.Value", "google.protobuf.Any"]);
 
 function messageType(schema: DescMessage): ValueType {
   const isDefault = () => false;
-  const { typeName } = schema;
-  if (typeName === "google.protobuf.Timestamp") return { wire: BYTES, write: writeTimestamp(schema), isDefault };
-  if (typeName.startsWith(LIBRARY)) return { wire: BYTES, write: writeByLibrary(schema), isDefault };
+  if (schema.typeName === "google.protobuf.Timestamp") return { wire: BYTES, write: writeTimestamp(schema), isDefault };
+  if (isWellKnown(schema)) return { wire: BYTES, write: writeByLibrary(schema), isDefault };
   const writeFields = compileMessage(schema);
   const write: Write = (value, writer) => {
     const start = writer.open();

@@ -3,6 +3,7 @@ import { create, type DescField, type DescMessage, type JsonObject, type JsonVal
 import { type FieldMask, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { fieldsBySpelling } from "../../lib/field-spellings.ts";
 import { hasNull } from "../../lib/proto-json-decode.ts";
+import { isWellKnown } from "../../lib/proto-json-well-known.ts";
 
 /** @param json the resource as the client sent it; it has been decoded as `resource` before */
 export function inferMask(resource: DescMessage, json: JsonObject): FieldMask {
@@ -24,6 +25,6 @@ function collect(message: DescMessage, json: JsonObject, prefix: string, paths: 
 
 /** Lists and maps are replaced as a whole, as are empty messages and messages with a special JSON form, such as times. */
 function hasSubpaths(field: DescField, value: JsonValue): boolean {
-  if (field.fieldKind !== "message" || field.message.file.proto.package === "google.protobuf") return false;
+  if (field.fieldKind !== "message" || isWellKnown(field.message)) return false;
   return typeof value === "object" && value !== null && Object.values(value).some((each) => each !== null);
 }
