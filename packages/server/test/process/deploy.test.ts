@@ -199,8 +199,8 @@ describe("deploy", () => {
     await run("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=holt.example.com", ...key]);
     const text = (await readFile(join(deploy, "proxies/nginx.conf"), "utf8")).replaceAll("/etc/ssl/holt", folder.path);
     const file = join(folder.path, "nginx.conf");
-    await writeFile(file, `pid ${folder.path}/pid;\nerror_log stderr;\nevents {}\nhttp {\n${text}}\n`);
-    await run("nginx", ["-t", "-p", folder.path, "-c", file]);
+    await writeFile(file, `pid ${folder.path}/pid;\nerror_log stderr;\nevents {}\nhttp {\naccess_log off;\n${text}}\n`);
+    await run("nginx", ["-t", "-e", "stderr", "-p", folder.path, "-c", file]);
   });
 
   describe("the image", { skip: without("podman") || without("ldd") }, () => {
