@@ -6,7 +6,7 @@ import { after, describe } from "node:test";
 import { openDatabase } from "../../src/cli/open-installation.ts";
 import type { Store } from "../../src/db/store.ts";
 import { createLog } from "../../src/lib/log.ts";
-import { createMigratedDatabase } from "./migrated-database.ts";
+import { createMigratedDatabase, createMigratedSqlite } from "./migrated-database.ts";
 
 const log = createLog("silent");
 
@@ -18,6 +18,7 @@ export function describeOnStores(title: string, suite: (open: () => Promise<Stor
     suite(async () => {
       const dataDir = await mkdtemp(join(tmpdir(), "holt-store-"));
       folders.push(dataDir);
+      await createMigratedSqlite(dataDir);
       return openDatabase({ url: "", dataDir, log });
     });
   });

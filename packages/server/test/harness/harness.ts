@@ -15,7 +15,7 @@ import { type Clock, systemClock } from "../../src/lib/clock.ts";
 import { createLog, type Log } from "../../src/lib/log.ts";
 import { type Client, createGrpcClient, createRestClient, type HttpAnswer, send } from "./clients.ts";
 import { freePort } from "./free-port.ts";
-import { createMigratedDatabase } from "./migrated-database.ts";
+import { createMigratedDatabase, createMigratedSqlite } from "./migrated-database.ts";
 
 export type StoreName = "sqlite" | "postgres";
 export const storeNames: readonly StoreName[] = ["sqlite", "postgres"];
@@ -70,6 +70,7 @@ export async function startServer({
     HOLT_LOG_LEVEL: "silent",
     ...env,
   });
+  if (config.databaseUrl === "" && config.dataDir === dataDir) await createMigratedSqlite(dataDir);
   const app = cleanUp.use(await createApp(config, log, { clock, limits, callLimit }));
   const store = cleanUp.use(await openDatabase({ url: config.databaseUrl, dataDir, log }));
   const { baseUrl } = config;

@@ -27,7 +27,7 @@ import { createUploads, type Uploads } from "../../../src/registry/content/uploa
 import { locationOf, useS3Credentials } from "../blobs/blob-stores.ts";
 import { type S3Server, startS3Server } from "../blobs/s3-server.ts";
 import type { ManualClock } from "../manual-clock.ts";
-import { createMigratedDatabase } from "../migrated-database.ts";
+import { createMigratedDatabase, createMigratedSqlite } from "../migrated-database.ts";
 
 const IMAGE_TYPE = "application/vnd.oci.image.manifest.v1+json";
 export const INDEX_TYPE = "application/vnd.oci.image.index.v1+json";
@@ -97,6 +97,7 @@ export async function createStorageFixture(
   const log = createLog("silent");
   useS3Credentials();
   const url = beside?.url ?? (kind === "sqlite" ? "" : await createMigratedDatabase());
+  if (url === "" && beside === undefined) await createMigratedSqlite(dataDir);
   const store = await openDatabase({ url, dataDir, log });
   const s3 = kind === "s3" ? (beside?.s3 ?? (await startS3Server())) : undefined;
   const blobs = s3 === undefined ? createFilesystemBlobs({ dataDir, log }) : createS3Blobs({ location: locationOf(s3), store, log });
