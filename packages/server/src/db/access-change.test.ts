@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import pg from "pg";
-import { createDatabase } from "../../test/harness/postgres.ts";
+import { createMigratedDatabase } from "../../test/harness/migrated-database.ts";
 import { never, until } from "../../test/harness/wait.ts";
 import { openDatabase } from "../cli/open-installation.ts";
 import { createLog } from "../lib/log.ts";
@@ -16,7 +16,7 @@ const log = createLog("silent");
 let url: string;
 let store: Store;
 before(async () => {
-  url = await createDatabase();
+  url = await createMigratedDatabase();
   store = await openDatabase({ url, dataDir: "", log });
 });
 after(() => store[Symbol.asyncDispose]());

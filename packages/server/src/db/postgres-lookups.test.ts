@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { sql } from "kysely";
-import { createDatabase } from "../../test/harness/postgres.ts";
+import { createMigratedDatabase } from "../../test/harness/migrated-database.ts";
 import { openDatabase } from "../cli/open-installation.ts";
 import { Code, HoltError } from "../lib/errors.ts";
 import { createLog } from "../lib/log.ts";
@@ -12,7 +12,7 @@ import type { Store } from "./store.ts";
 
 let store: Store;
 before(async () => {
-  store = await openDatabase({ url: await createDatabase(), dataDir: "", log: createLog("silent"), readers: 10 });
+  store = await openDatabase({ url: await createMigratedDatabase(), dataDir: "", log: createLog("silent"), readers: 10 });
 });
 after(() => store[Symbol.asyncDispose]());
 

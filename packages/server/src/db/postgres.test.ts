@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { after, before, test } from "node:test";
 import { sql } from "kysely";
 import pg from "pg";
-import { createDatabase } from "../../test/harness/postgres.ts";
+import { createMigratedDatabase } from "../../test/harness/migrated-database.ts";
 import { openDatabase } from "../cli/open-installation.ts";
 import { Code, HoltError } from "../lib/errors.ts";
 import { createLog } from "../lib/log.ts";
@@ -14,7 +14,7 @@ const log = createLog("silent");
 let url: string;
 let store: Store;
 before(async () => {
-  url = await createDatabase();
+  url = await createMigratedDatabase();
   store = await openDatabase({ url, dataDir: "", log, readers: 2, writers: 4 });
   await store.transaction((db) =>
     db

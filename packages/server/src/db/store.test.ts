@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { sql } from "kysely";
-import { createDatabase } from "../../test/harness/postgres.ts";
+import { createMigratedDatabase } from "../../test/harness/migrated-database.ts";
 import { openDatabase } from "../cli/open-installation.ts";
 import type { GroupTable } from "../iam/tables.ts";
 import { createLog } from "../lib/log.ts";
@@ -27,7 +27,7 @@ describe("the store in SQLite", () => {
 });
 
 describe("the store in PostgreSQL", () => {
-  storeSuite(async () => openDatabase({ url: await createDatabase(), dataDir: "", log }));
+  storeSuite(async () => openDatabase({ url: await createMigratedDatabase(), dataDir: "", log }));
 });
 
 function storeSuite(open: () => Promise<Store>): void {

@@ -17,7 +17,7 @@ import type { ReadDb, Store } from "../../src/db/store.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { newUid } from "../../src/lib/uid.ts";
 import { repos } from "../../src/registry/resources.ts";
-import { createDatabase } from "../harness/postgres.ts";
+import { createMigratedDatabase } from "../harness/migrated-database.ts";
 
 const log = createLog("silent");
 const pageTokens = createPageTokens(new Uint8Array(32));
@@ -36,7 +36,7 @@ describe("far skips in SQLite", () => {
 });
 
 describe("far skips in PostgreSQL", () => {
-  suite(async () => openDatabase({ url: await createDatabase(), dataDir: "", log }));
+  suite(async () => openDatabase({ url: await createMigratedDatabase(), dataDir: "", log }));
 });
 
 function suite(open: () => Promise<Store>): void {

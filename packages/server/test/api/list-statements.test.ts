@@ -22,7 +22,7 @@ import { identities } from "../../src/iam/api/identities.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { newUid } from "../../src/lib/uid.ts";
 import { repos } from "../../src/registry/resources.ts";
-import { createDatabase } from "../harness/postgres.ts";
+import { createMigratedDatabase } from "../harness/migrated-database.ts";
 
 const log = createLog("silent");
 const pageTokens = createPageTokens(new Uint8Array(32));
@@ -40,7 +40,7 @@ describe("statements of lists in SQLite", () => {
 });
 
 describe("statements of lists in PostgreSQL", () => {
-  suite(async () => openDatabase({ url: await createDatabase(), dataDir: "", log }));
+  suite(async () => openDatabase({ url: await createMigratedDatabase(), dataDir: "", log }));
 });
 
 function suite(open: () => Promise<Store>): void {

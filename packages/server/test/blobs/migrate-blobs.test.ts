@@ -9,7 +9,7 @@ import { useS3Credentials } from "../harness/blobs/blob-stores.ts";
 import { S3_CREDENTIALS, type S3Server, startS3Server } from "../harness/blobs/s3-server.ts";
 import { startServer } from "../harness/harness.ts";
 import { runHoltd, temporaryFolder } from "../harness/holtd.ts";
-import { createDatabase } from "../harness/postgres.ts";
+import { createMigratedDatabase } from "../harness/migrated-database.ts";
 import { basic, createRegistryClient } from "../harness/registry/registry-client.ts";
 
 const NAME = "my-org/app";
@@ -27,7 +27,7 @@ describe("holtd blobs migrate", () => {
       await using folder = await temporaryFolder();
       const bucket = `s3://blobs/${direction.replaceAll(" ", "-").toLowerCase()}`;
       const [from, to] = direction === "from a folder to S3" ? ["folder", bucket] : [bucket, "folder"];
-      const shared = { ...s3.env, HOLT_DATA_DIR: folder.path, HOLT_DATABASE_URL: await createDatabase(), HOLT_GC_INTERVAL: "0" };
+      const shared = { ...s3.env, HOLT_DATA_DIR: folder.path, HOLT_DATABASE_URL: await createMigratedDatabase(), HOLT_GC_INTERVAL: "0" };
       const env = { AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId, AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey };
       const digests: string[] = [];
       const contents = Array.from({ length: 6 }, (_, index) => randomBytes(index === 0 ? 0 : 1000 * 3 ** index));
@@ -69,7 +69,7 @@ describe("holtd blobs migrate", () => {
 
   test("a blob with damaged bytes is reported and not copied", async () => {
     await using folder = await temporaryFolder();
-    const shared = { ...s3.env, HOLT_DATA_DIR: folder.path, HOLT_DATABASE_URL: await createDatabase(), HOLT_GC_INTERVAL: "0" };
+    const shared = { ...s3.env, HOLT_DATA_DIR: folder.path, HOLT_DATABASE_URL: await createMigratedDatabase(), HOLT_GC_INTERVAL: "0" };
     const digest = digestOf(Buffer.from("a layer"));
     {
       await using server = await startServer({ env: { ...shared, HOLT_BLOBS: "folder" } });

@@ -7,7 +7,7 @@ import { Code } from "../../src/lib/errors.ts";
 import { answerOf, type Client, createRestClient, errorOf } from "../harness/clients.ts";
 import { expectedEvents, readFeed, untilPublished } from "../harness/events/event-feed.ts";
 import { type ServerOptions, startServer } from "../harness/harness.ts";
-import { createDatabase } from "../harness/postgres.ts";
+import { createMigratedDatabase } from "../harness/migrated-database.ts";
 import { giveTime } from "../harness/wait.ts";
 import { describeWithWorld, startWorld, type World } from "../harness/world.ts";
 
@@ -116,7 +116,7 @@ describe("a reader of the feed who follows its cursor", () => {
   }
 
   it("a reader sees each event once and in order while several servers write", async () => {
-    const url = await createDatabase();
+    const url = await createMigratedDatabase();
     await using world = await startWorld({ env: { HOLT_DATABASE_URL: url } });
     const options: ServerOptions = {
       clock: world.clock,

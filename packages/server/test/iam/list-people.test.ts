@@ -16,7 +16,7 @@ import type { ReadDb, Store } from "../../src/db/store.ts";
 import { identitiesService } from "../../src/iam/api/identities.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { newUid } from "../../src/lib/uid.ts";
-import { createDatabase } from "../harness/postgres.ts";
+import { createMigratedDatabase } from "../harness/migrated-database.ts";
 
 const log = createLog("silent");
 const pageTokens = createPageTokens(new Uint8Array(32));
@@ -78,7 +78,7 @@ test("a list of all identities on sqlite finds people by their memberships, not 
 });
 
 test("a list of all identities on postgres finds people by indexes, not among all identities", async () => {
-  await using store = await openDatabase({ url: await createDatabase(), dataDir: "", log });
+  await using store = await openDatabase({ url: await createMigratedDatabase(), dataDir: "", log });
   const statements = await statementsOf(store, "explain");
   await store.transaction(async (db) => {
     // The tables are empty, so the planner would read them whole.

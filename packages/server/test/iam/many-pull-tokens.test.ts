@@ -5,7 +5,7 @@ import { PullTokensService, PullToken_Right as Right } from "@holt/api/gen/holt/
 import { sql } from "kysely";
 import { selectByPassword, selectBySecret } from "../../src/iam/pull-tokens/pull-token-record.ts";
 import { startServer } from "../harness/harness.ts";
-import { createDatabase } from "../harness/postgres.ts";
+import { createMigratedDatabase } from "../harness/migrated-database.ts";
 import { basic, createRegistryClient } from "../harness/registry/registry-client.ts";
 import { describeWithWorld, startWorld } from "../harness/world.ts";
 
@@ -13,7 +13,7 @@ const methods = PullTokensService.method;
 const pullToken = { name: "test", rights: [Right.IMAGES_PULL] };
 
 test("a pull token that one server revokes or rotates is refused by the next request to another server", async () => {
-  const url = await createDatabase();
+  const url = await createMigratedDatabase();
   await using world = await startWorld({ env: { HOLT_DATABASE_URL: url } });
   await using other = await startServer({
     clock: world.clock,

@@ -11,7 +11,7 @@ import { SecurityTokenService } from "@holt/api/gen/platform/oidc/v1/security_to
 import { Code } from "../../src/lib/errors.ts";
 import { codeOf, createGrpcClient, createRestClient, errorOf } from "../harness/clients.ts";
 import { startServer } from "../harness/harness.ts";
-import { createDatabase } from "../harness/postgres.ts";
+import { createMigratedDatabase } from "../harness/migrated-database.ts";
 import { fieldsOf } from "../harness/refusal.ts";
 import { until } from "../harness/wait.ts";
 import { type Caller, describeWithWorld, startWorld } from "../harness/world.ts";
@@ -203,7 +203,7 @@ describeWithWorld("rights", (world) => {
 
 describe("rights on two servers with one database", () => {
   test("rights given or taken on one server take effect on the other", async () => {
-    const url = await createDatabase();
+    const url = await createMigratedDatabase();
     await using world = await startWorld({ env: { HOLT_DATABASE_URL: url } });
     // Both servers have the same public address, as behind a load balancer.
     await using other = await startServer({

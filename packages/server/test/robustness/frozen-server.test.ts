@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { freePort } from "../harness/free-port.ts";
 import { get, printedToken, type RunningServer, startHoltd, temporaryFolder } from "../harness/holtd.ts";
-import { createDatabase } from "../harness/postgres.ts";
+import { createMigratedDatabase } from "../harness/migrated-database.ts";
 import { until, within } from "../harness/wait.ts";
 
 const SERVERS = 3;
@@ -13,7 +13,7 @@ test("servers go on while another one is frozen, and no acknowledged write is lo
   const folder = stack.use(await temporaryFolder());
   const ports = await Promise.all(Array.from({ length: SERVERS }, freePort));
   const shared = {
-    HOLT_DATABASE_URL: await createDatabase(),
+    HOLT_DATABASE_URL: await createMigratedDatabase(),
     HOLT_DATA_DIR: folder.path,
     HOLT_BASE_URL: `http://127.0.0.1:${ports[0]}`,
     HOLT_LOG_LEVEL: "error",

@@ -6,7 +6,7 @@ import { openDatabase } from "../../src/cli/open-installation.ts";
 import { Code, HoltError } from "../../src/lib/errors.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { startServer, type TestServer } from "../harness/harness.ts";
-import { createDatabase } from "../harness/postgres.ts";
+import { createMigratedDatabase } from "../harness/migrated-database.ts";
 import { startTcpProxy, type TcpProxy, throughProxy } from "../harness/robustness/tcp-proxy.ts";
 import { until, within } from "../harness/wait.ts";
 
@@ -25,7 +25,7 @@ interface Fixture extends AsyncDisposable {
 
 async function startBehindProxy(): Promise<Fixture> {
   await using stack = new AsyncDisposableStack();
-  const url = await createDatabase();
+  const url = await createMigratedDatabase();
   const proxy = stack.use(await startTcpProxy(url));
   const server = stack.use(await startServer({ env: { HOLT_DATABASE_URL: throughProxy(url, proxy), HOLT_DATABASE_POOL_SIZE: "4" } }));
   const owned = stack.move();
@@ -79,7 +79,7 @@ describe("a database that goes silent", { concurrency: true }, () => {
   });
 
   test("a write whose commit gets no answer is UNAVAILABLE and says that its outcome is unknown", async () => {
-    const url = await createDatabase();
+    const url = await createMigratedDatabase();
     await using proxy = await startTcpProxy(url);
     await using store = await openDatabase({ url: throughProxy(url, proxy), dataDir: "", log: createLog("silent"), writers: 2 });
     const writing = store.transaction(async (db) => {
@@ -95,7 +95,7 @@ describe("a database that goes silent", { concurrency: true }, () => {
   });
 
   test("a write that fails before its commit says that nothing was changed", async () => {
-    const url = await createDatabase();
+    const url = await createMigratedDatabase();
     await using proxy = await startTcpProxy(url);
     await using store = await openDatabase({ url: throughProxy(url, proxy), dataDir: "", log: createLog("silent"), writers: 2 });
     const writing = store.transaction(async (db) => {
@@ -108,7 +108,7 @@ describe("a database that goes silent", { concurrency: true }, () => {
   });
 
   test("a statement that the database is still working on is not cut off", async () => {
-    const url = await createDatabase();
+    const url = await createMigratedDatabase();
     await using proxy = await startTcpProxy(url);
     await using store = await openDatabase({ url: throughProxy(url, proxy), dataDir: "", log: createLog("silent"), writers: 2 });
     await store.transaction((db) => db.insertInto("server_state").values({ name: "row", value: "" }).execute());

@@ -7,14 +7,14 @@ import { codeOf } from "../harness/clients.ts";
 import { freePort } from "../harness/free-port.ts";
 import { startServer } from "../harness/harness.ts";
 import { temporaryFolder } from "../harness/holtd.ts";
-import { createDatabase } from "../harness/postgres.ts";
+import { createMigratedDatabase } from "../harness/migrated-database.ts";
 import { createHolder, inviteTo, nextCode, tokenOf } from "../harness/sign-in/account-visitor.ts";
 import { startSignInWorld } from "../harness/sign-in/sign-in-world.ts";
 import { until } from "../harness/wait.ts";
 
 test("a password sign-in that began on one server finishes once on another, and a session ends on both", async () => {
   await using folder = await temporaryFolder();
-  const common = { HOLT_DATA_DIR: folder.path, HOLT_DATABASE_URL: await createDatabase() };
+  const common = { HOLT_DATA_DIR: folder.path, HOLT_DATABASE_URL: await createMigratedDatabase() };
   await using world = await startSignInWorld({ store: "postgres", hasOperator: false, env: common });
   const second = `127.0.0.1:${await freePort()}`;
   const env = { ...common, HOLT_BASE_URL: world.baseUrl, HOLT_LISTEN: second };

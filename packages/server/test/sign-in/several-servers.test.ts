@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { freePort } from "../harness/free-port.ts";
 import { startServer } from "../harness/harness.ts";
 import { temporaryFolder } from "../harness/holtd.ts";
-import { createDatabase } from "../harness/postgres.ts";
+import { createMigratedDatabase } from "../harness/migrated-database.ts";
 import { createVisitor } from "../harness/sign-in/visitor.ts";
 import { CLIENT, startUpstream } from "../harness/upstream-provider.ts";
 
@@ -15,7 +15,7 @@ test("a sign-in that began on one server finishes once, on another server of the
   const common = {
     HOLT_BASE_URL: baseUrl,
     HOLT_DATA_DIR: folder.path,
-    HOLT_DATABASE_URL: await createDatabase(),
+    HOLT_DATABASE_URL: await createMigratedDatabase(),
     HOLT_OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8",
     HOLT_LOGIN_ISSUER: upstream.issuer,
     HOLT_LOGIN_CLIENT_ID: CLIENT.id,

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createFixture, type FixtureOptions, ISSUER } from "../../../test/harness/exchange-fixture.ts";
+import { createMigratedDatabase } from "../../../test/harness/migrated-database.ts";
 import { startIssuer } from "../../../test/harness/oidc-issuer.ts";
-import { createDatabase } from "../../../test/harness/postgres.ts";
 import { Code, HoltError } from "../../lib/errors.ts";
 import { newUid } from "../../lib/uid.ts";
 import { userIdentityUid } from "../identities/user-identity.ts";
@@ -77,7 +77,7 @@ test("only accounts of listed issuers can register, and other issuers are not co
 });
 
 test("users of an issuer that is no longer trusted cannot sign in, and get the error of unknown users", async () => {
-  const url = await createDatabase();
+  const url = await createMigratedDatabase();
   await using before = await setUp({ url });
   const bearer = await before.issuer.sign(ALICE);
   const { uid } = await before.register(bearer);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { it, test } from "node:test";
 import { describeOnStores } from "../../../test/harness/describe-stores.ts";
 import { createFixture } from "../../../test/harness/exchange-fixture.ts";
-import { createDatabase } from "../../../test/harness/postgres.ts";
+import { createMigratedDatabase } from "../../../test/harness/migrated-database.ts";
 import { openDatabase } from "../../cli/open-installation.ts";
 import { createReadHandle } from "../../db/handle.ts";
 import type { Store } from "../../db/store.ts";
@@ -80,7 +80,7 @@ test("another server's new signing key is noticed at once by its key ID, and oth
 });
 
 test("servers that start at the same time on a new database agree on one signing key", async () => {
-  const url = await createDatabase();
+  const url = await createMigratedDatabase();
   const log = createLog("silent");
   const clock = { now: () => new Date() };
   const stores = await Promise.all(Array.from({ length: 4 }, () => openDatabase({ url, dataDir: "", log, readers: 2, writers: 2 })));
