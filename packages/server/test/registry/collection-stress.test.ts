@@ -22,25 +22,26 @@ const TAGS = 8;
 const LOSSES: ReadonlySet<string> = new Set(["MANIFEST_BLOB_UNKNOWN", "BLOB_UPLOAD_UNKNOWN"]);
 
 describe("collection under load", () => {
-  test("collection on SQLite keeps tagged content under load for a minute", async () => {
+  test("collection on SQLite keeps tagged content while fifty clients push 2,500 images", async () => {
     await using world = await createStorageFixture("sqlite", SHORT_GRACE_MS);
-    await stress([world], 60_000);
+    await stress([world], 2500);
   });
 
-  test("collection on PostgreSQL with two servers keeps tagged content under load for ten seconds", async () => {
+  test("collection on PostgreSQL keeps tagged content while fifty clients of two servers push 250 images", async () => {
     await using world = await createStorageFixture("postgres", SHORT_GRACE_MS);
     await using other = await createStorageFixture("postgres", SHORT_GRACE_MS, world);
-    await stress([world, other], 10_000);
+    await stress([world, other], 250);
   });
 
-  test("collection with two servers and a bucket keeps tagged content under load for half a minute", async () => {
+  test("collection in a bucket keeps tagged content while fifty clients of two servers push 400 images", async () => {
     await using world = await createStorageFixture("s3", SHORT_GRACE_MS);
     await using other = await createStorageFixture("s3", SHORT_GRACE_MS, world);
-    await stress([world, other], 30_000);
+    await stress([world, other], 400);
   });
 });
 
-async function stress(servers: readonly StorageFixture[], durationMs: number): Promise<void> {
+/** @param pushes how many images are pushed, at least */
+async function stress(servers: readonly StorageFixture[], pushes: number): Promise<void> {
   const world = servers[0]!;
   const repos = await Promise.all(Array.from({ length: 4 }, () => world.newRepo()));
   // Few different contents, so that they are pushed, linked, released and removed over and over.
@@ -48,14 +49,14 @@ async function stress(servers: readonly StorageFixture[], durationMs: number): P
   /** Tags whose push was so slow that its blobs may have been collected in the meantime. */
   const slow = new Set<string>();
   const done = { push: 0, index: 0, pull: 0, gone: 0, delete: 0, abandon: 0, mount: 0, runs: 0, collected: 0 };
-  const end = performance.now() + durationMs;
+  const isDone = () => done.push >= pushes && done.pull >= pushes / 2 && done.runs > 0 && done.collected > 0;
 
   const clients = Array.from({ length: CLIENTS }, async (_, i) => {
     const server = servers[i % servers.length]!;
-    while (performance.now() < end) await act(server);
+    while (!isDone()) await act(server);
   });
   const collectors = servers.map(async ({ collector }) => {
-    while (performance.now() < end) {
+    while (!isDone()) {
       const report = await collector.run();
       if (report === undefined) await giveTime(50);
       else done.runs++;
@@ -63,7 +64,6 @@ async function stress(servers: readonly StorageFixture[], durationMs: number): P
     }
   });
   await Promise.all([...clients, ...collectors]);
-  assert.ok(done.pull > 20 && done.push > 20 && done.runs > 0 && done.collected > 0, JSON.stringify(done));
 
   for (const repo of repos) for (let i = 0; i < TAGS; i++) await pull(world, repo, `t${i}`);
   world.clock.advance(GRACE_MS);
