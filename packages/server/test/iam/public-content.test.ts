@@ -14,8 +14,8 @@ import { temporaryFolder } from "../harness/holtd.ts";
 import { attestationOf } from "../harness/libraries/attestations.ts";
 import { createMavenClient, folderOf } from "../harness/libraries/maven-client.ts";
 import { sha256Of, upload, wheel } from "../harness/libraries/python-packages.ts";
+import { createMigratedDatabase } from "../harness/migrated-database.ts";
 import { eventsAfter, lastSeq } from "../harness/outbox.ts";
-import { createDatabase } from "../harness/postgres.ts";
 import { type Answer, basic, createRegistryClient, type RegistryClient } from "../harness/registry/registry-client.ts";
 import { until } from "../harness/wait.ts";
 import { type Caller, describeWithWorld, startWorld, type World } from "../harness/world.ts";
@@ -400,7 +400,7 @@ it("nothing is public, and nothing becomes public, while the operator forbids it
 
 it("a server notices that another server of the same database made content private", async () => {
   await using folder = await temporaryFolder();
-  const common = { HOLT_DATA_DIR: folder.path, HOLT_DATABASE_URL: await createDatabase() };
+  const common = { HOLT_DATA_DIR: folder.path, HOLT_DATABASE_URL: await createMigratedDatabase() };
   await using world = await startWorld({ store: "postgres", env: common });
   await using second = await startServer({
     store: "postgres",

@@ -6,7 +6,7 @@ import { temporaryFolder } from "../harness/holtd.ts";
 import { sdist, sha256Of, upload, wheel } from "../harness/libraries/python-packages.ts";
 import { createPythonProjects } from "../harness/libraries/python-projects.ts";
 import { must } from "../harness/libraries/python-world.ts";
-import { createDatabase } from "../harness/postgres.ts";
+import { createMigratedDatabase } from "../harness/migrated-database.ts";
 import { basic, createRegistryClient } from "../harness/registry/registry-client.ts";
 import { describeWithWorld, type World } from "../harness/world.ts";
 
@@ -83,7 +83,7 @@ describeWithWorld("the JSON API of Python projects", (world: World) => {
 describe("Python pages after the URL of the server has changed", () => {
   test("a cached page is fetched anew, because it has absolute links", async () => {
     await using folder = await temporaryFolder();
-    const env = { HOLT_DATA_DIR: folder.path, HOLT_DATABASE_URL: await createDatabase() };
+    const env = { HOLT_DATA_DIR: folder.path, HOLT_DATABASE_URL: await createMigratedDatabase() };
     const pages = ["simple/demo/", "pypi/demo/json"].map((page) => `/libraries/python/my-org/${page}`);
     const tags: unknown[][] = [];
     for (let run = 0; run < 2; run++) {

@@ -32,7 +32,7 @@ import {
 import { answerOf, codeOf, createRestClient, errorOf } from "../../harness/clients.ts";
 import { startServer } from "../../harness/harness.ts";
 import { zipOf } from "../../harness/libraries/python-packages.ts";
-import { createDatabase } from "../../harness/postgres.ts";
+import { createMigratedDatabase } from "../../harness/migrated-database.ts";
 import { until } from "../../harness/wait.ts";
 import { describeWithWorld, startWorld, type World } from "../../harness/world.ts";
 
@@ -417,7 +417,7 @@ describeWithWorld(
 
 describe("imports on two servers with one database", () => {
   it("an import runs once, on a server that is free, whichever server received its chunks", async () => {
-    const url = await createDatabase();
+    const url = await createMigratedDatabase();
     await using world = await startWorld({ env: { HOLT_DATABASE_URL: url } });
     await using other = await startServer({
       clock: world.clock,

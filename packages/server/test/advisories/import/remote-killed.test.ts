@@ -6,7 +6,7 @@ import pg from "pg";
 import { secdbOf } from "../../harness/advisories/remote-client.ts";
 import { freePort } from "../../harness/free-port.ts";
 import { createInstallation, printedToken, type Settings, startHoltd, temporaryFolder } from "../../harness/holtd.ts";
-import { createDatabase } from "../../harness/postgres.ts";
+import { createMigratedDatabase } from "../../harness/migrated-database.ts";
 import { until } from "../../harness/wait.ts";
 
 const RECORDS = 8000;
@@ -75,7 +75,7 @@ test("an import continues at once after its server was killed, on SQLite", async
 
 test("an import continues after its server was killed when the lease has expired, on PostgreSQL", async () => {
   await using folder = await temporaryFolder();
-  const HOLT_DATABASE_URL = await createDatabase();
+  const HOLT_DATABASE_URL = await createMigratedDatabase();
   const HOLT_LISTEN = `127.0.0.1:${await freePort()}`;
   const settings = { HOLT_DATABASE_URL, HOLT_DATA_DIR: folder.path, HOLT_LISTEN, HOLT_LOG_LEVEL: "error" };
   await endAndResume("SIGKILL", settings, () => expireLease(HOLT_DATABASE_URL));
@@ -92,7 +92,7 @@ async function expireLease(connectionString: string): Promise<void> {
 
 test("a stopping server releases its import, and the next server continues it", async () => {
   await using folder = await temporaryFolder();
-  const HOLT_DATABASE_URL = await createDatabase();
+  const HOLT_DATABASE_URL = await createMigratedDatabase();
   const HOLT_LISTEN = `127.0.0.1:${await freePort()}`;
   await endAndResume("SIGTERM", { HOLT_DATABASE_URL, HOLT_DATA_DIR: folder.path, HOLT_LISTEN, HOLT_LOG_LEVEL: "error" });
 });

@@ -22,7 +22,7 @@ import {
 import { codeOf, errorOf } from "../../harness/clients.ts";
 import { startServer } from "../../harness/harness.ts";
 import { zipOf } from "../../harness/libraries/python-packages.ts";
-import { createDatabase } from "../../harness/postgres.ts";
+import { createMigratedDatabase } from "../../harness/migrated-database.ts";
 import { fieldsOf } from "../../harness/refusal.ts";
 import { until } from "../../harness/wait.ts";
 import { type Caller, describeWithWorld, startWorld, type World } from "../../harness/world.ts";
@@ -369,7 +369,7 @@ describeWithWorld(
 
 describe("advisory mirrors on two servers with one database", () => {
   it("only one of two servers fetches a mirror", async () => {
-    const url = await createDatabase();
+    const url = await createMigratedDatabase();
     await using feed = await startFeedServer();
     await using world = await startWorld({ env: { HOLT_DATABASE_URL: url } });
     const env = { HOLT_DATABASE_URL: url, HOLT_DATA_DIR: world.dataDir, HOLT_BASE_URL: world.baseUrl };
