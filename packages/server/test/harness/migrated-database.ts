@@ -19,10 +19,13 @@ export async function createMigratedDatabase(): Promise<string> {
   return createDatabase(TEMPLATE);
 }
 
-/** Creates the SQLite database of a data folder, with all tables and no rows. */
+/**
+ * Puts a SQLite database with all tables and no rows into a data folder. Does nothing for a file that runs alone: whoever opens
+ * the database migrates it.
+ */
 export async function createMigratedSqlite(dataDir: string): Promise<void> {
   const templates = process.env[SHARED_TEMPLATES];
-  if (templates === undefined) return migrateDatabase("", dataDir);
+  if (templates === undefined) return;
   const file = join(templates, `${TEMPLATE}.db`);
   if (existsSync(file)) return copyFile(file, sqlitePath(dataDir));
   await migrateDatabase("", dataDir);
