@@ -69,6 +69,13 @@ export interface Dialect {
     condition: RawBuilder<boolean>,
   ): RawBuilder<unknown>;
   /**
+   * The first rows of two selects in one order. SQLite reads along the index of the order, and stops at the limit. PostgreSQL might sort
+   * all rows of the first select, so it finds its first rows before.
+   * @param first finds its rows along the index of the order
+   * @param cut order and limit
+   */
+  mergeFirst(first: RawBuilder<unknown>, second: RawBuilder<unknown>, cut: RawBuilder<unknown>): RawBuilder<unknown>;
+  /**
    * Case-insensitive LIKE on ASCII text, with backslash as the escape character. PostgreSQL can estimate it from
    * statistics.
    */

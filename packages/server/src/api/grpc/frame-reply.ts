@@ -1,8 +1,8 @@
 /** Encodes replies as length-prefixed gRPC messages. Stored JSON becomes binary in one step, and once for all calls that read it. */
 import { type DescMessage, toBinary } from "@bufbuild/protobuf";
 import { EncodedMessage, JsonText, messageOf, type Reply } from "../call/call.ts";
+import { isBodyOfResource } from "../resource/fields-of-body.ts";
 import { ListText } from "../resource/list-text.ts";
-import { isBodyOfResource } from "../resource/uid-of-body.ts";
 import { compileBinaryEncoder } from "./binary-from-json.ts";
 import { frameList } from "./frame-list.ts";
 import { MessageCache } from "./message-cache.ts";

@@ -3,7 +3,7 @@
  * from, so it cannot be out of date, whoever changes the resource. Entries that no call has read for a while make way for new ones.
  */
 import type { DescMessage } from "@bufbuild/protobuf";
-import { uidOfBody } from "../resource/uid-of-body.ts";
+import { uidOfBody } from "../resource/fields-of-body.ts";
 
 interface Entry {
   readonly schema: DescMessage;

@@ -3,14 +3,23 @@ import { describe, it } from "node:test";
 import fc from "../../../test/harness/property.ts";
 import { JoinedBodies, SEPARATOR, SeparateBodies } from "./bodies.ts";
 
-/** Texts as the stores hold them: no half surrogate pairs. */
-const texts = fc.array(fc.oneof(fc.string(), fc.string({ unit: "grapheme" })), { maxLength: 10 });
+/** Bodies as the stores hold them: JSON that begins with the uid, without half surrogate pairs. */
+const value = fc.oneof(fc.string(), fc.string({ unit: "grapheme" }), fc.constantFrom(SEPARATOR, ',{"uid":"', "\\"));
+const texts = fc
+  .array(
+    fc.record({
+      uid: fc.string(),
+      name: value,
+      labels: fc.dictionary(value, value),
+      items: fc.array(fc.record({ name: value, uid: value })),
+    }),
+    { maxLength: 10 },
+  )
+  .map((bodies) => bodies.map((body) => JSON.stringify(body)));
 
 function joined(bodies: readonly string[]): JoinedBodies {
-  return new JoinedBodies(
-    bodies.join(SEPARATOR),
-    bodies.map((body) => Buffer.byteLength(body)),
-  );
+  const text = bodies.join(SEPARATOR);
+  return new JoinedBodies({ text, bytes: Buffer.byteLength(text), size: bodies.length });
 }
 
 function assertSame(actual: JoinedBodies, expected: readonly string[]): void {

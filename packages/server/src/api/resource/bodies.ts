@@ -1,4 +1,5 @@
 /** The bodies of a page's rows, one by one or as one text with commas between them, as in the JSON of a list. */
+import { BODY_START } from "./fields-of-body.ts";
 
 export interface Bodies {
   /** The bodies one by one. */
@@ -11,6 +12,9 @@ export interface Bodies {
 
 /** Between two bodies. */
 export const SEPARATOR = ",";
+
+/** The separator and the start of the next body. A body of a separable message does not contain it. */
+const BOUNDARY = `${SEPARATOR}${BODY_START}`;
 
 /** Bodies that were read one by one. */
 export class SeparateBodies implements Bodies {
@@ -32,25 +36,20 @@ export class SeparateBodies implements Bodies {
 }
 
 /**
- * Bodies that the store joined. Their text is sent as it is, because each further copy of a page costs as much as finding several of its
- * rows.
+ * Bodies of a separable message that the store joined. Their text is sent as it is, because each further copy of a page costs as much as
+ * finding several of its rows.
  */
 export class JoinedBodies implements Bodies {
   readonly text: string;
   readonly bytes: number;
-  /** Bytes of each body. */
-  readonly #sizes: readonly number[];
+  /** Number of bodies. */
+  readonly size: number;
   #texts: readonly string[] | undefined;
 
-  /** @param sizes bytes of each body as UTF-8 */
-  constructor(text: string, sizes: readonly number[]) {
+  constructor({ text, bytes, size }: Pick<JoinedBodies, "text" | "bytes" | "size">) {
     this.text = text;
-    this.#sizes = sizes;
-    this.bytes = Math.max(0, sizes.length - 1) + sum(sizes);
-  }
-
-  get size(): number {
-    return this.#sizes.length;
+    this.bytes = bytes;
+    this.size = size;
   }
 
   /** Separated at the first call. */
@@ -60,38 +59,30 @@ export class JoinedBodies implements Bodies {
   }
 
   get last(): string | undefined {
-    if (this.size === 0) return undefined;
-    return this.#isAscii ? this.text.slice(this.text.length - (this.#sizes.at(-1) ?? 0)) : this.texts.at(-1);
+    return this.size === 0 ? undefined : this.text.slice(this.#end(this.text.length) + SEPARATOR.length);
   }
 
-  /** The first bodies, without a copy of them where that is possible. */
+  /** The first bodies, without a copy of them. @param limit at least 1 */
   cut(limit: number): { readonly bodies: JoinedBodies; readonly hasMore: boolean } {
     if (this.size <= limit) return { bodies: this, hasMore: false };
-    const sizes = this.#sizes.slice(0, limit);
-    const rest = sum(this.#sizes.slice(limit)) + this.size - limit;
-    const text = this.#isAscii ? this.text.slice(0, this.text.length - rest) : this.texts.slice(0, limit).join(SEPARATOR);
-    return { bodies: new JoinedBodies(text, sizes), hasMore: true };
+    let end = this.text.length;
+    for (let size = this.size; size > limit; size--) end = this.#end(end);
+    const bytes = this.bytes - Buffer.byteLength(this.text.slice(end));
+    return { bodies: new JoinedBodies({ text: this.text.slice(0, end), bytes, size: limit }), hasMore: true };
   }
 
-  /** Then bytes and characters have the same positions. */
-  get #isAscii(): boolean {
-    return this.text.length === this.bytes;
+  /** The end of the last body but one of those before this position. */
+  #end(before: number): number {
+    return this.text.lastIndexOf(BOUNDARY, before - 1);
   }
 
   #separate(): string[] {
-    const { text } = this;
-    const encoded = this.#isAscii ? undefined : Buffer.from(text);
-    let end = -1;
-    return this.#sizes.map((size) => {
-      const start = end + 1;
-      end = start + size;
-      return encoded === undefined ? text.slice(start, end) : encoded.toString("utf8", start, end);
-    });
+    const texts: string[] = [];
+    for (let start = 0; texts.length < this.size; ) {
+      const end = texts.length === this.size - 1 ? this.text.length : this.text.indexOf(BOUNDARY, start);
+      texts.push(this.text.slice(start, end));
+      start = end + SEPARATOR.length;
+    }
+    return texts;
   }
-}
-
-function sum(numbers: readonly number[]): number {
-  let all = 0;
-  for (const number of numbers) all += number;
-  return all;
 }

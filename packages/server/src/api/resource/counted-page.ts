@@ -9,6 +9,7 @@ import type { UidRange } from "../../lib/uid.ts";
 import { JoinedBodies, SEPARATOR } from "./bodies.ts";
 import { withCursorInRange } from "./conditions.ts";
 import { rootCount } from "./count-rows.ts";
+import { nameOfBody, uidOfBody } from "./fields-of-body.ts";
 import {
   type CountValues,
   countValuesOf,
@@ -21,7 +22,7 @@ import {
 } from "./plan-sizes.ts";
 import { COMMON_LIMITS, pageQuery } from "./read-rows.ts";
 import type { Selection } from "./selection.ts";
-import { uidOfBody } from "./uid-of-body.ts";
+import { isSeparable } from "./separable.ts";
 
 /** Rows of a page, in order. */
 export interface CountedPage {
@@ -64,9 +65,21 @@ export async function readCountedPage(
   const total = row.total + row.root + groupsThemselves(selection);
   // Large bodies count towards the bytes of the page.
   if (row.small < row.found) return undefined;
-  const { bodies, hasMore } = new JoinedBodies(row.bodies ?? "", JSON.parse(row.sizes ?? "[]")).cut(selection.limit);
-  const last = () => ({ key: JSON.parse(row.keys ?? "[]")[bodies.size - 1], uid: uidOfBody(bodies.last ?? "") });
+  const { bodies: text, bytes, found: size } = row;
+  const { bodies, hasMore } = new JoinedBodies({ text: text ?? "", bytes: bytes ?? 0, size }).cut(selection.limit);
+  const last = () => lastOf(bodies, row.keys, selection.order.column);
   return { bodies, hasMore, last, total, isAsStored: row.as_stored === 1 };
+}
+
+/** Columns that hold the body's field of this name, so that the key of the last row need not be read with every row. */
+const IN_BODY: ReadonlySet<string> = new Set(["uid", "name"]);
+
+/** @param keys as a JSON array; null if the bodies have them */
+function lastOf(bodies: JoinedBodies, keys: string | null, column: string): ReturnType<CountedPage["last"]> {
+  const body = bodies.last ?? "{}";
+  const uid = uidOfBody(body);
+  if (keys !== null) return { key: JSON.parse(keys)[bodies.size - 1], uid };
+  return { key: column === "uid" ? uid : nameOfBody(body), uid };
 }
 
 /** Whether a page and its total may be read together. */
@@ -79,7 +92,8 @@ export function isCountedPage({ resource, view, rootRows, skip }: Selection): bo
     view.conditions.every(({ template }) => template !== undefined) &&
     (rootRows === undefined || rootRows.template !== undefined) &&
     skip === 0 &&
-    resource.schema.fields[0]?.name === "uid"
+    resource.schema.fields[0]?.name === "uid" &&
+    isSeparable(resource.schema)
   );
 }
 
@@ -113,12 +127,12 @@ interface PageRow extends Sizes {
   /** Visible rows in root. */
   readonly root: number;
   readonly bodies: string | null;
-  /** Bytes of each body, as a JSON array. */
-  readonly sizes: string | null;
+  /** Of the bodies as UTF-8. */
+  readonly bytes: number | null;
   readonly found: number;
   /** Rows with small bodies. */
   readonly small: number;
-  /** Values of the order's column, as a JSON array. */
+  /** Values of the order's column, as a JSON array; null if the bodies have them. */
   readonly keys: string | null;
   /** 1 if the bodies are sent as they are stored. */
   readonly as_stored: number;
@@ -153,8 +167,9 @@ const pageStatement = prepareEach<PageForm, PageValues, PageRow>(
     const bigint = (count: unknown) => sql`cast(${count} as bigint)`;
     const { dialect } = db;
     const body = sql.ref("listed.body");
-    return sql<PageRow>`select string_agg(${body}, ${SEPARATOR}) as bodies, ${dialect.jsonOfAll(dialect.utf8Bytes(body))} as sizes,
-      ${dialect.jsonOfAll(sql.ref("listed.key"))} as keys,
+    const bodies = sql<string>`string_agg(${body}, ${sql.lit(SEPARATOR)})`;
+    const keys = IN_BODY.has(selection.order.column) ? sql.lit(null) : dialect.jsonOfAll(sql.ref("listed.key"));
+    return sql<PageRow>`select ${bodies} as bodies, ${dialect.utf8Bytes(bodies)} as bytes, ${keys} as keys,
       ${bigint(sql`count(*)`)} as found, ${bigint(sql`count(listed.body)`)} as small, ${sizeColumns(selection, param)},
       ${bigint(rootCount(selection) ?? sql.lit(0))} as root,
       ${storedFlag(form, param)} as as_stored

@@ -12,6 +12,7 @@ import { listCapabilities } from "./conditions.ts";
 import { countRows, type ListSize, measureRows, type RowCount } from "./count-rows.ts";
 import { type CountedPage, isCountedPage, readCountedPage, type StoredTest } from "./counted-page.ts";
 import type { Resource } from "./define.ts";
+import { uidOfBody } from "./fields-of-body.ts";
 import { readFoundPage } from "./found-page.ts";
 import type { ListedPage } from "./list-text.ts";
 import { type Order, parseOrderBy } from "./order-by.ts";
@@ -19,7 +20,6 @@ import { type CutPage, cutPage } from "./page-bytes.ts";
 import { bindingOf, type PageTokens, skippedUntil } from "./page-token.ts";
 import { type Row, readRows } from "./read-rows.ts";
 import type { Entries, RootRows, Selection } from "./selection.ts";
-import { uidOfBody } from "./uid-of-body.ts";
 import { type Condition, onColumn, type View, viewOf } from "./visible.ts";
 
 const DEFAULT_PAGE_SIZE = 50;

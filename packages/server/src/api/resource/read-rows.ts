@@ -138,12 +138,12 @@ function scannedPage(selection: Selection, window: Window, body: boolean, dialec
   const scanned = selection.order.column === "uid" ? source(selection, dialect) : table;
   const within = select(selection, scanned, scanCondition(selection, dialect), body);
   if (inRoot === undefined) return sql`${within} ${cut(selection, window, window.offset, window.limit)}`;
+  const rowsInRoot = select(selection, table, inRoot, body);
+  if (window.offset === 0) return dialect.mergeFirst(within, rowsInRoot, cut(selection, window, 0, window.limit));
   const merged = Math.min(window.rootRows, window.offset);
-  // The limit may be a placeholder where nothing is skipped.
-  const limit = merged === 0 ? window.limit : window.limit + merged;
-  const found = sql`${within} ${cut(selection, window, window.offset - merged, limit)}`;
+  const found = sql`${within} ${cut(selection, window, window.offset - merged, window.limit + merged)}`;
   return sql`with found as materialized (${found})
-    select * from found union all ${select(selection, table, inRoot, body)} ${cut(selection, window, merged, window.limit)}`;
+    select * from found union all ${rowsInRoot} ${cut(selection, window, merged, window.limit)}`;
 }
 
 type Sql = RawBuilder<unknown>;
@@ -155,7 +155,7 @@ export function select({ order }: Selection, from: Sql, where: RawBuilder<boolea
 /** The body if it is small, and its size in any case, which both stores know without reading a large body. */
 export function bodyOf(column: string): Sql {
   const body = sql.ref(column);
-  return sql`case when octet_length(${body}) <= ${SMALL_BODY} then ${body} end as body, octet_length(${body}) as bytes`;
+  return sql`case when octet_length(${body}) <= ${sql.lit(SMALL_BODY)} then ${body} end as body, octet_length(${body}) as bytes`;
 }
 
 export function cut(selection: Selection, window: Direction, offset: number, limit: number): Sql {

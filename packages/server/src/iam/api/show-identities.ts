@@ -9,7 +9,7 @@ import { sql } from "kysely";
 import { capabilitySet } from "../../access/capability-set.ts";
 import type { Call } from "../../api/call/call.ts";
 import { LISTED_UID, type StoredTest } from "../../api/resource/counted-page.ts";
-import { uidOfBody } from "../../api/resource/uid-of-body.ts";
+import { uidOfBody } from "../../api/resource/fields-of-body.ts";
 import { isInRoot, rootOf, type UidRange } from "../../lib/uid.ts";
 
 const LIST = capabilitySet([Capability.CAP_IAM_IDENTITY_LIST]);

@@ -2,7 +2,7 @@
 import { EndOfLife_State as State } from "@holt/api/gen/holt/v1/end_of_life_pb.ts";
 import { sql } from "kysely";
 import type { StoredTest } from "../../api/resource/counted-page.ts";
-import { uidOfBody } from "../../api/resource/uid-of-body.ts";
+import { uidOfBody } from "../../api/resource/fields-of-body.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { parentOf, type UidRange } from "../../lib/uid.ts";
 import { hasDatesIn, type Life, livesOf } from "./lives.ts";

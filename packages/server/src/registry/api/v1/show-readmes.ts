@@ -1,7 +1,7 @@
 /** Adds to the bodies of repos what a repo of version 1 contains in addition: the readme, and fields of its own. */
 import { sql } from "kysely";
+import { uidOfBody } from "../../../api/resource/fields-of-body.ts";
 import { MAX_PAGE_BYTES } from "../../../api/resource/page-bytes.ts";
-import { uidOfBody } from "../../../api/resource/uid-of-body.ts";
 import type { ReadDb } from "../../../db/store.ts";
 import type { SyncGrants } from "../../sync/sync-right.ts";
 import { readmeOf } from "../readmes.ts";

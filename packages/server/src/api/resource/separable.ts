@@ -1,0 +1,34 @@
+/** Tells for which messages joined bodies can be separated again: no body contains a comma that the start of a body follows. */
+import type { DescMessage } from "@bufbuild/protobuf";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+
+const known = new WeakMap<DescMessage, boolean>();
+
+/**
+ * Whether no element of a list within a body of this message can start like a body, with a uid. Elsewhere, a name or a colon precedes an
+ * object, and quotes within strings are escaped.
+ */
+export function isSeparable(schema: DescMessage): boolean {
+  const separable = known.get(schema) ?? !hasBodyInList(schema, new Set());
+  known.set(schema, separable);
+  return separable;
+}
+
+/** These hold any JSON. */
+const ANY_JSON: ReadonlySet<string> = new Set(["Struct", "Value", "ListValue", "Any"].map((name) => `google.protobuf.${name}`));
+
+function hasBodyInList(schema: DescMessage, seen: Set<DescMessage>): boolean {
+  if (ANY_JSON.has(schema.typeName)) return true;
+  if (seen.has(schema)) return false;
+  seen.add(schema);
+  return schema.fields.some(({ message, fieldKind }) => {
+    if (message === undefined) return false;
+    return (fieldKind === "list" && mayBeginWithUid(message)) || hasBodyInList(message, seen);
+  });
+}
+
+function mayBeginWithUid({ fields }: DescMessage): boolean {
+  const first = fields.findIndex(({ presence }) => presence === FeatureSet_FieldPresence.IMPLICIT);
+  // Fields before the first one that is always written may be left out.
+  return fields.slice(0, first === -1 ? fields.length : first + 1).some(({ jsonName }) => jsonName === "uid");
+}
