@@ -69,12 +69,10 @@ export interface Dialect {
     condition: RawBuilder<boolean>,
   ): RawBuilder<unknown>;
   /**
-   * The first rows of two selects in one order. SQLite reads along the index of the order, and stops at the limit. PostgreSQL might sort
-   * all rows of the first select, so it finds its first rows before.
-   * @param first finds its rows along the index of the order
-   * @param cut order and limit
+   * Whether a sorted union reads a select along the index of its order, and only until the limit is reached. PostgreSQL might sort all
+   * rows of that select.
    */
-  mergeFirst(first: RawBuilder<unknown>, second: RawBuilder<unknown>, cut: RawBuilder<unknown>): RawBuilder<unknown>;
+  readonly mergesInOrder: boolean;
   /**
    * Case-insensitive LIKE on ASCII text, with backslash as the escape character. PostgreSQL can estimate it from
    * statistics.

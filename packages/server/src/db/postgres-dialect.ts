@@ -33,7 +33,7 @@ export const postgresDialect: Dialect = {
   // OFFSET 0 keeps PostgreSQL from merging the subquery into the outer query.
   lookUp: (column, outer, inner, condition) =>
     sql`select l.* from ${outer} cross join lateral (select ${column} from ${inner} where ${condition} offset 0) as l`,
-  mergeFirst: (first, second, cut) => sql`with found as materialized (${first} ${cut}) select * from found union all ${second} ${cut}`,
+  mergesInOrder: false,
   isAmong: (uid, selected) => sql`${uid} = any(array(${selected}))`,
   isLike: (text, pattern) => sql`${text} ilike ${pattern} escape '\\'`,
   isChildOf: (uid) => sql`parent = ${uid}`,

@@ -26,7 +26,7 @@ export const sqliteDialect: Dialect = {
   frequent: (column) => sql`+${sql.ref(column)}`,
   readBy: (table, index) => sql`${sql.table(table)} indexed by ${sql.ref(index)}`,
   lookUp: (column, outer, inner, condition) => sql`select ${column} from ${outer} cross join ${inner} where ${condition}`,
-  mergeFirst: (first, second, cut) => sql`${first} union all ${second} ${cut}`,
+  mergesInOrder: true,
   isAmong: (uid, selected) => sql`${uid} in (${selected})`,
   isLike: (text, pattern) => sql`${text} like ${pattern} escape '\\'`,
   // A child's uid has one more segment: a slash and 16 digits.

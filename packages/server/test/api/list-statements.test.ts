@@ -29,7 +29,7 @@ const log = createLog("silent");
 const pageTokens = createPageTokens(new Uint8Array(32));
 const REPOS = 30;
 const NOW = new Date("2026-01-01T00:00:00Z");
-/** Characters of several bytes, and those that JSON escapes. */
+/** Names with characters of several bytes, and with characters that JSON escapes. */
 const AWKWARD = ["漢字", "ÿ", "😀, and more", 'a "quoted" \\ name', ',{"uid":"'];
 const ORDERS = ["uid", "uid desc", "name", "name desc", "create_time", "update_time desc"] as const;
 

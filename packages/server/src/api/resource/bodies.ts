@@ -59,28 +59,24 @@ export class JoinedBodies implements Bodies {
   }
 
   get last(): string | undefined {
-    return this.size === 0 ? undefined : this.text.slice(this.#end(this.text.length) + SEPARATOR.length);
+    return this.size === 0 ? undefined : this.text.slice(this.text.lastIndexOf(BOUNDARY) + SEPARATOR.length);
   }
 
   /** The first bodies, without a copy of them. @param limit at least 1 */
   cut(limit: number): { readonly bodies: JoinedBodies; readonly hasMore: boolean } {
     if (this.size <= limit) return { bodies: this, hasMore: false };
     let end = this.text.length;
-    for (let size = this.size; size > limit; size--) end = this.#end(end);
+    for (let size = this.size; size > limit; size--) end = this.text.lastIndexOf(BOUNDARY, end - 1);
     const bytes = this.bytes - Buffer.byteLength(this.text.slice(end));
     return { bodies: new JoinedBodies({ text: this.text.slice(0, end), bytes, size: limit }), hasMore: true };
   }
 
-  /** The end of the last body but one of those before this position. */
-  #end(before: number): number {
-    return this.text.lastIndexOf(BOUNDARY, before - 1);
-  }
-
   #separate(): string[] {
     const texts: string[] = [];
-    for (let start = 0; texts.length < this.size; ) {
-      const end = texts.length === this.size - 1 ? this.text.length : this.text.indexOf(BOUNDARY, start);
-      texts.push(this.text.slice(start, end));
+    let start = 0;
+    while (texts.length < this.size) {
+      const end = this.text.indexOf(BOUNDARY, start);
+      texts.push(this.text.slice(start, end === -1 ? undefined : end));
       start = end + SEPARATOR.length;
     }
     return texts;

@@ -71,15 +71,17 @@ export async function readCountedPage(
   return { bodies, hasMore, last, total, isAsStored: row.as_stored === 1 };
 }
 
-/** Columns that hold the body's field of this name, so that the key of the last row need not be read with every row. */
-const IN_BODY: ReadonlySet<string> = new Set(["uid", "name"]);
+/** Read a column from the body, so that the statement need not return the keys of all rows for that of the last one. */
+const IN_BODY: ReadonlyMap<string, (body: string) => string> = new Map([
+  ["uid", uidOfBody],
+  ["name", nameOfBody],
+]);
 
-/** @param keys as a JSON array; null if the bodies have them */
+/** @param keys as a JSON array; null if the order's column is in the body */
 function lastOf(bodies: JoinedBodies, keys: string | null, column: string): ReturnType<CountedPage["last"]> {
   const body = bodies.last ?? "{}";
-  const uid = uidOfBody(body);
-  if (keys !== null) return { key: JSON.parse(keys)[bodies.size - 1], uid };
-  return { key: column === "uid" ? uid : nameOfBody(body), uid };
+  const key = IN_BODY.get(column)?.(body) ?? JSON.parse(keys ?? "[]")[bodies.size - 1];
+  return { key, uid: uidOfBody(body) };
 }
 
 /** Whether a page and its total may be read together. */
@@ -127,12 +129,12 @@ interface PageRow extends Sizes {
   /** Visible rows in root. */
   readonly root: number;
   readonly bodies: string | null;
-  /** Of the bodies as UTF-8. */
+  /** Length of `bodies` as UTF-8. */
   readonly bytes: number | null;
   readonly found: number;
   /** Rows with small bodies. */
   readonly small: number;
-  /** Values of the order's column, as a JSON array; null if the bodies have them. */
+  /** Values of the order's column, as a JSON array; null if the column is in the body. */
   readonly keys: string | null;
   /** 1 if the bodies are sent as they are stored. */
   readonly as_stored: number;

@@ -17,8 +17,8 @@ const NAME = ',"name":"';
 
 export function nameOfBody(body: string): string {
   const behindUid = body.indexOf('"', BODY_START.length) + 1;
-  if (!body.startsWith(NAME, behindUid)) return JSON.parse(body).name ?? "";
   const start = behindUid + NAME.length;
   const name = body.slice(start, body.indexOf('"', start));
-  return name.includes("\\") ? JSON.parse(body).name : name;
+  const isPlain = body.startsWith(NAME, behindUid) && !name.includes("\\");
+  return isPlain ? name : (JSON.parse(body).name ?? "");
 }

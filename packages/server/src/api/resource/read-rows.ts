@@ -139,9 +139,12 @@ function scannedPage(selection: Selection, window: Window, body: boolean, dialec
   const within = select(selection, scanned, scanCondition(selection, dialect), body);
   if (inRoot === undefined) return sql`${within} ${cut(selection, window, window.offset, window.limit)}`;
   const rowsInRoot = select(selection, table, inRoot, body);
-  if (window.offset === 0) return dialect.mergeFirst(within, rowsInRoot, cut(selection, window, 0, window.limit));
+  if (window.offset === 0 && dialect.mergesInOrder)
+    return sql`${within} union all ${rowsInRoot} ${cut(selection, window, 0, window.limit)}`;
   const merged = Math.min(window.rootRows, window.offset);
-  const found = sql`${within} ${cut(selection, window, window.offset - merged, window.limit + merged)}`;
+  // The limit may be a placeholder where nothing is skipped.
+  const limit = merged === 0 ? window.limit : window.limit + merged;
+  const found = sql`${within} ${cut(selection, window, window.offset - merged, limit)}`;
   return sql`with found as materialized (${found})
     select * from found union all ${rowsInRoot} ${cut(selection, window, merged, window.limit)}`;
 }

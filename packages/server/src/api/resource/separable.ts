@@ -1,12 +1,12 @@
-/** Tells for which messages joined bodies can be separated again: no body contains a comma that the start of a body follows. */
+/** Tells which messages are separable: joined bodies of them can be separated again. */
 import type { DescMessage } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 
 const known = new WeakMap<DescMessage, boolean>();
 
 /**
- * Whether no element of a list within a body of this message can start like a body, with a uid. Elsewhere, a name or a colon precedes an
- * object, and quotes within strings are escaped.
+ * Whether a body of this message never contains a comma and the start of a body. No element of a list within it may start with a uid. Any
+ * other object within it follows a colon, and quotes within strings are escaped.
  */
 export function isSeparable(schema: DescMessage): boolean {
   const separable = known.get(schema) ?? !hasBodyInList(schema, new Set());
