@@ -9,7 +9,7 @@ import { systemClock as clock } from "../../src/lib/clock.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { storeNames } from "../harness/harness.ts";
 import { temporaryFolder } from "../harness/holtd.ts";
-import { createMigratedDatabase } from "../harness/migrated-database.ts";
+import { createDatabaseOn } from "../harness/migrated-database.ts";
 
 async function append(store: Store): Promise<void> {
   const facts = { action: "platform.iam.v2.GroupsService/CreateGroup", actor: "", organization: "", target: "", outcome: "OK" };
@@ -19,7 +19,7 @@ async function append(store: Store): Promise<void> {
 for (const name of storeNames) {
   test(`on ${name}, the server that sealed last goes on, and another begins once it has stopped`, async () => {
     await using folder = await temporaryFolder();
-    const url = name === "postgres" ? await createMigratedDatabase() : "";
+    const url = await createDatabaseOn(name);
     await using store = await openDatabase({ url, dataDir: folder.path, log: createLog("silent") });
     const [one, other] = [new SealingTurn(), new SealingTurn()];
     const blocks = async () => (await readSealState(store.reader)).block;
@@ -41,7 +41,7 @@ for (const name of storeNames) {
 
   test(`on ${name}, two servers that begin at the same time seal each entry once`, async () => {
     await using folder = await temporaryFolder();
-    const url = name === "postgres" ? await createMigratedDatabase() : "";
+    const url = await createDatabaseOn(name);
     await using store = await openDatabase({ url, dataDir: folder.path, log: createLog("silent") });
     const turns = [new SealingTurn(), new SealingTurn()];
     await append(store);

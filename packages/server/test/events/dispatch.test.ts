@@ -11,7 +11,7 @@ import { sql } from "kysely";
 import { freePort } from "../harness/free-port.ts";
 import { type ServerOptions, type StoreName, startServer, storeNames, type TestServer } from "../harness/harness.ts";
 import { printedToken, type RunningServer, type Settings, startHoltd, temporaryFolder } from "../harness/holtd.ts";
-import { createMigratedDatabase } from "../harness/migrated-database.ts";
+import { createDatabaseOn, createMigratedDatabase } from "../harness/migrated-database.ts";
 import { giveTime, never, until, within } from "../harness/wait.ts";
 
 const env = { HOLT_OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8", HOLT_WEBHOOK_BACKOFF: "50ms,100ms" };
@@ -258,7 +258,7 @@ interface Place extends AsyncDisposable {
 /** Where servers come and go. */
 async function createPlace(store: StoreName, settings: Settings = env): Promise<Place> {
   const folder = await temporaryFolder();
-  const HOLT_DATABASE_URL = store === "postgres" ? await createMigratedDatabase() : "";
+  const HOLT_DATABASE_URL = await createDatabaseOn(store);
   const HOLT_BASE_URL = `http://127.0.0.1:${await freePort()}`;
   return {
     settings: { ...settings, HOLT_DATA_DIR: folder.path, HOLT_DATABASE_URL, HOLT_BASE_URL },

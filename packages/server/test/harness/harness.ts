@@ -15,7 +15,7 @@ import { type Clock, systemClock } from "../../src/lib/clock.ts";
 import { createLog, type Log } from "../../src/lib/log.ts";
 import { type Client, createGrpcClient, createRestClient, type HttpAnswer, send } from "./clients.ts";
 import { freePort } from "./free-port.ts";
-import { createMigratedDatabase, createMigratedSqlite } from "./migrated-database.ts";
+import { createDatabaseOn, createMigratedSqlite } from "./migrated-database.ts";
 
 export type StoreName = "sqlite" | "postgres";
 export const storeNames: readonly StoreName[] = ["sqlite", "postgres"];
@@ -62,7 +62,7 @@ export async function startServer({
   await using cleanUp = new AsyncDisposableStack();
   const dataDir = await mkdtemp(join(tmpdir(), "holt-test-"));
   cleanUp.defer(() => rm(dataDir, { recursive: true, force: true }));
-  const HOLT_DATABASE_URL = storeName === "postgres" ? await createMigratedDatabase() : "";
+  const HOLT_DATABASE_URL = await createDatabaseOn(storeName);
   const config = readConfig({
     HOLT_LISTEN: `127.0.0.1:${await freePort()}`,
     HOLT_DATA_DIR: dataDir,

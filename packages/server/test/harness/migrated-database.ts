@@ -6,6 +6,7 @@ import { openDatabase } from "../../src/cli/open-installation.ts";
 import { sqlitePath } from "../../src/db/open.ts";
 import { migrations } from "../../src/domains.ts";
 import { createLog } from "../../src/lib/log.ts";
+import type { StoreName } from "./harness.ts";
 import { createDatabase, ensureTemplate } from "./postgres.ts";
 import { SHARED_TEMPLATES } from "./shared-templates.ts";
 
@@ -17,6 +18,14 @@ export async function createMigratedDatabase(): Promise<string> {
   template ??= ensureTemplate(TEMPLATE, (url) => migrateDatabase(url, ""));
   await template;
   return createDatabase(TEMPLATE);
+}
+
+/**
+ * Creates a database with all tables and no rows on PostgreSQL. On SQLite, the data folder of a server is enough.
+ * @returns the value of HOLT_DATABASE_URL
+ */
+export async function createDatabaseOn(store: StoreName): Promise<string> {
+  return store === "postgres" ? createMigratedDatabase() : "";
 }
 
 /**

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { freePort } from "../harness/free-port.ts";
 import { get, printedToken, runHoltd, type Settings, startHoltd, temporaryFolder } from "../harness/holtd.ts";
-import { createDatabase } from "../harness/postgres.ts";
+import { createMigratedDatabase } from "../harness/migrated-database.ts";
 import { basic, createRegistryClient, digestOf } from "../harness/registry/registry-client.ts";
 
 /** More than any disk has. */
@@ -67,7 +67,7 @@ test("a nearly full disk refuses writes on SQLite, and reads, deletions and coll
 
 test("a nearly full disk refuses writes on PostgreSQL, and reads, deletions and collection go on", async () => {
   await using folder = await temporaryFolder();
-  const HOLT_DATABASE_URL = await createDatabase();
+  const HOLT_DATABASE_URL = await createMigratedDatabase();
   await assertReadOnly({ HOLT_DATA_DIR: join(folder.path, "data"), HOLT_DATABASE_URL, HOLT_LISTEN: `127.0.0.1:${await freePort()}` });
 });
 

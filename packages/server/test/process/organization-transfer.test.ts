@@ -12,7 +12,7 @@ import { sha256Hex } from "../../src/lib/sha256.ts";
 import { type ExportedOrganization, MANIFEST } from "../../src/transfer/export-format.ts";
 import { storeNames } from "../harness/harness.ts";
 import { createInstallation, printedToken, runHoltd, type Settings, startHoltd, startProcess, temporaryFolder } from "../harness/holtd.ts";
-import { createDatabase } from "../harness/postgres.ts";
+import { createDatabaseOn } from "../harness/migrated-database.ts";
 import { basic, createRegistryClient } from "../harness/registry/registry-client.ts";
 import { type Exported, type Row, rowsIn } from "../harness/transfer/exported-rows.ts";
 import { until, within } from "../harness/wait.ts";
@@ -58,7 +58,7 @@ for (const store of storeNames) {
     await using folder = await temporaryFolder();
     const place = async (name: string): Promise<Settings> => ({
       HOLT_DATA_DIR: join(folder.path, name),
-      HOLT_DATABASE_URL: store === "postgres" ? await createDatabase() : "",
+      HOLT_DATABASE_URL: await createDatabaseOn(store),
       HOLT_LOG_LEVEL: "error",
     });
     const [from, to] = [await place("from"), await place("to")];
@@ -154,7 +154,7 @@ for (const store of storeNames) {
     const from = { HOLT_DATA_DIR: join(folder.path, "from"), HOLT_LOG_LEVEL: "error" };
     const to = {
       ...{ HOLT_DATA_DIR: join(folder.path, "to"), HOLT_ORG_NAME: "other-org", HOLT_LOG_LEVEL: "error" },
-      HOLT_DATABASE_URL: store === "postgres" ? await createDatabase() : "",
+      HOLT_DATABASE_URL: await createDatabaseOn(store),
     };
     await createImage(from);
     await createInstallation(to);
@@ -184,7 +184,7 @@ for (const store of storeNames) {
     const from = { HOLT_DATA_DIR: join(folder.path, "from"), HOLT_LOG_LEVEL: "error" };
     const to = {
       ...{ HOLT_DATA_DIR: join(folder.path, "to"), HOLT_LOG_LEVEL: "error" },
-      HOLT_DATABASE_URL: store === "postgres" ? await createDatabase() : "",
+      HOLT_DATABASE_URL: await createDatabaseOn(store),
     };
     await createImage(from);
     // The organization of the other server has content that the export does not have.

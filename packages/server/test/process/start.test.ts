@@ -18,6 +18,7 @@ import {
   temporaryFolder,
   untilReady,
 } from "../harness/holtd.ts";
+import { createDatabaseOn } from "../harness/migrated-database.ts";
 import { createDatabase } from "../harness/postgres.ts";
 
 const ORGANIZATIONS = "/iam/v2/groups?uidp.in_root=true";
@@ -38,7 +39,7 @@ describe("holtd", { concurrency: 2 }, () => {
       await using folder = await temporaryFolder();
       const settings = {
         HOLT_DATA_DIR: join(folder.path, "data"),
-        HOLT_DATABASE_URL: store === "postgres" ? await createDatabase() : "",
+        HOLT_DATABASE_URL: await createDatabaseOn(store),
         HOLT_LISTEN: `127.0.0.1:${await freePort()}`,
       };
       await using server = await startHoltd(settings);

@@ -9,7 +9,7 @@ import { openDatabase } from "../../src/cli/open-installation.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { WOLFI } from "../harness/advisories/import-samples.ts";
 import { printedToken, runHoltd, type Settings, startHoltd, temporaryFolder } from "../harness/holtd.ts";
-import { createDatabase } from "../harness/postgres.ts";
+import { createMigratedDatabase } from "../harness/migrated-database.ts";
 import { basic, createRegistryClient, digestOf, INDEX, LAYER, MANIFEST } from "../harness/registry/registry-client.ts";
 
 /** A stopped installation with one image in `my-org/app`. @returns the digest of its layer */
@@ -181,7 +181,7 @@ test("a damaged backup, a full place and wrong command lines are refused", async
 });
 
 test("a public repository that is deleted leaves no wrong counts on either store", async () => {
-  for (const url of ["", await createDatabase()]) {
+  for (const url of ["", await createMigratedDatabase()]) {
     await using folder = await temporaryFolder();
     const settings = { HOLT_DATA_DIR: join(folder.path, "data"), HOLT_DATABASE_URL: url };
     await createImage(settings);
@@ -208,7 +208,7 @@ test("a public repository that is deleted leaves no wrong counts on either store
 });
 
 test("verify finds and repairs wrong counts of the kinds and people of advisories on either store", async () => {
-  for (const url of ["", await createDatabase()]) {
+  for (const url of ["", await createMigratedDatabase()]) {
     await using folder = await temporaryFolder();
     const settings = { HOLT_DATA_DIR: join(folder.path, "data"), HOLT_DATABASE_URL: url };
     await createImage(settings);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { startServer, storeNames } from "../harness/harness.ts";
 import { runHoltd, type Settings, temporaryFolder } from "../harness/holtd.ts";
-import { createMigratedDatabase } from "../harness/migrated-database.ts";
+import { createDatabaseOn, createMigratedDatabase } from "../harness/migrated-database.ts";
 import { basic, createRegistryClient } from "../harness/registry/registry-client.ts";
 
 test("a server refuses to start with another folder than its database's, and starts with the same folder", async () => {
@@ -27,7 +27,7 @@ for (const store of storeNames) {
   describe(`on ${store}`, () => {
     /** Settings of an installation that has a blob and is stopped. */
     async function withOneBlob(dataDir: string): Promise<{ settings: Settings; digest: string }> {
-      const settings = { HOLT_DATA_DIR: dataDir, HOLT_DATABASE_URL: store === "postgres" ? await createMigratedDatabase() : "" };
+      const settings = { HOLT_DATA_DIR: dataDir, HOLT_DATABASE_URL: await createDatabaseOn(store) };
       await using server = await startServer({ env: settings });
       using client = createRegistryClient(server.baseUrl, basic("_token", server.token));
       const { digest } = await client.blob("my-org/app", "a layer");
@@ -39,7 +39,7 @@ for (const store of storeNames) {
       const { settings, digest } = await withOneBlob(folder.path);
       // A lost database file, or a mistyped address.
       for (const name of await readdir(folder.path)) if (name.startsWith("holt.db")) await rm(join(folder.path, name));
-      const env = { ...settings, HOLT_DATABASE_URL: store === "postgres" ? await createMigratedDatabase() : "" };
+      const env = { ...settings, HOLT_DATABASE_URL: await createDatabaseOn(store) };
       await assert.rejects(startServer({ env }), /blobs has images of another database, but this database has none/);
       const { code, stderr } = await runHoltd(["gc"], { ...env, HOLT_GC_GRACE: "0" });
       assert.equal(code, 1);
@@ -77,7 +77,7 @@ for (const store of storeNames) {
       const { settings } = await withOneBlob(folder.path);
       await using other = await temporaryFolder();
       await cp(join(folder.path, "blobs", "id"), join(other.path, "blobs", "id"));
-      const env = { ...settings, HOLT_DATA_DIR: other.path, HOLT_DATABASE_URL: store === "postgres" ? await createMigratedDatabase() : "" };
+      const env = { ...settings, HOLT_DATA_DIR: other.path, HOLT_DATABASE_URL: await createDatabaseOn(store) };
       await assert.rejects(startServer({ env }), /images of another database/);
       await writeFile(join(other.path, "blobs", "id"), "");
       await assert.rejects(startServer({ env }), /images of another database/);

@@ -7,7 +7,7 @@ import pg from "pg";
 import { cpuTimeOfProcess } from "../harness/cpu-cost.ts";
 import { freePort } from "../harness/free-port.ts";
 import { createInstallation, get, printedToken, type Settings, startHoltd, startProcess, temporaryFolder } from "../harness/holtd.ts";
-import { createDatabase } from "../harness/postgres.ts";
+import { createMigratedDatabase } from "../harness/migrated-database.ts";
 import { createRandom, seedOf } from "../harness/random.ts";
 import { type Known, type Ledger, markDeleted, writeUntilGone } from "../harness/robustness/writers.ts";
 import { giveTime, until } from "../harness/wait.ts";
@@ -195,7 +195,7 @@ test("acknowledged writes survive kills on SQLite with their events and counts, 
 
 test("acknowledged writes survive kills on PostgreSQL with their events and counts", async (t) => {
   t.diagnostic(`seed ${SEED}`);
-  const HOLT_DATABASE_URL = await createDatabase();
+  const HOLT_DATABASE_URL = await createMigratedDatabase();
   await using folder = await temporaryFolder();
   const client = new pg.Client({ connectionString: HOLT_DATABASE_URL });
   await client.connect();

@@ -13,7 +13,7 @@ import { rootOf } from "../../src/lib/uid.ts";
 import { send } from "../harness/clients.ts";
 import { freePort } from "../harness/free-port.ts";
 import { createInstallation, get, printedToken, type RunningServer, type Settings, startHoltd, temporaryFolder } from "../harness/holtd.ts";
-import { createDatabase } from "../harness/postgres.ts";
+import { createMigratedDatabase } from "../harness/migrated-database.ts";
 import { createRandom, type Random, seedOf } from "../harness/random.ts";
 import { verifyDelivery } from "../harness/verify-delivery.ts";
 import { giveTime, until } from "../harness/wait.ts";
@@ -253,7 +253,7 @@ test("two servers on one PostgreSQL deliver each event once, and one takes over 
   const random = createRandom(SEED);
   await using folder = await temporaryFolder();
   await using sink = await startWebhookReceiver({ keeps: false });
-  const HOLT_DATABASE_URL = await createDatabase();
+  const HOLT_DATABASE_URL = await createMigratedDatabase();
   const HOLT_BASE_URL = `http://127.0.0.1:${await freePort()}`;
   const settings: Settings = { ...delivering, HOLT_DATA_DIR: folder.path, HOLT_DATABASE_URL, HOLT_BASE_URL };
   const client = new pg.Client({ connectionString: HOLT_DATABASE_URL });

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { freePort } from "../harness/free-port.ts";
 import { storeNames } from "../harness/harness.ts";
 import { get, printedToken, startHoltd, temporaryFolder } from "../harness/holtd.ts";
-import { createMigratedDatabase } from "../harness/migrated-database.ts";
+import { createDatabaseOn } from "../harness/migrated-database.ts";
 import { type CollectedSpan, startCollector } from "../harness/otlp-collector.ts";
 import { until } from "../harness/wait.ts";
 import { startWebhookReceiver } from "../harness/webhook-receiver.ts";
@@ -31,7 +31,7 @@ for (const store of storeNames) {
     await using folder = await temporaryFolder();
     const settings = {
       HOLT_DATA_DIR: join(folder.path, "data"),
-      HOLT_DATABASE_URL: store === "postgres" ? await createMigratedDatabase() : "",
+      HOLT_DATABASE_URL: await createDatabaseOn(store),
       HOLT_OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8",
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       OTEL_BSP_SCHEDULE_DELAY: "100",

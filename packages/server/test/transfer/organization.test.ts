@@ -8,7 +8,7 @@ import { startSampleWorld } from "../conformance/samples.ts";
 import { S3_CREDENTIALS, startS3Server } from "../harness/blobs/s3-server.ts";
 import { type StoreName, storeNames } from "../harness/harness.ts";
 import { createInstallation, runHoltd, type Settings, startHoltd, temporaryFolder } from "../harness/holtd.ts";
-import { createMigratedDatabase } from "../harness/migrated-database.ts";
+import { createDatabaseOn } from "../harness/migrated-database.ts";
 import { basic, createRegistryClient } from "../harness/registry/registry-client.ts";
 import { assertSameRows, rowsIn, textsIn } from "../harness/transfer/exported-rows.ts";
 import {
@@ -34,7 +34,7 @@ function settingsOf(world: World): Settings {
 
 /** A server that was started once, and is stopped. */
 async function emptyServer(store: StoreName, given: Settings): Promise<Settings> {
-  const settings = { HOLT_DATABASE_URL: store === "postgres" ? await createMigratedDatabase() : "", HOLT_LOG_LEVEL: "error", ...given };
+  const settings = { HOLT_DATABASE_URL: await createDatabaseOn(store), HOLT_LOG_LEVEL: "error", ...given };
   await createInstallation(settings);
   return settings;
 }

@@ -8,12 +8,12 @@ import { createLog } from "../../src/lib/log.ts";
 import { isCarried } from "../../src/transfer/organization-tables.ts";
 import { storeNames } from "../harness/harness.ts";
 import { temporaryFolder } from "../harness/holtd.ts";
-import { createDatabase } from "../harness/postgres.ts";
+import { createDatabaseOn } from "../harness/migrated-database.ts";
 
 for (const store of storeNames) {
   test(`every table of the schema on ${store} declares how its rows belong to organizations`, async () => {
     await using folder = await temporaryFolder();
-    const url = store === "postgres" ? await createDatabase() : "";
+    const url = await createDatabaseOn(store);
     await using database = await openDatabase({ url, dataDir: folder.path, log: createLog("silent") });
     const shapes = await readTableShapes(database.reader);
     assert.deepEqual(Object.keys(organizationTables).toSorted(), [...shapes.keys()].toSorted());
