@@ -8,8 +8,9 @@ import { test } from "node:test";
 import { openDatabase } from "../../src/cli/open-installation.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { WOLFI } from "../harness/advisories/import-samples.ts";
+import { storeNames } from "../harness/harness.ts";
 import { printedToken, runHoltd, type Settings, startHoltd, temporaryFolder } from "../harness/holtd.ts";
-import { createMigratedDatabase } from "../harness/migrated-database.ts";
+import { createDatabaseOn } from "../harness/migrated-database.ts";
 import { basic, createRegistryClient, digestOf, INDEX, LAYER, MANIFEST } from "../harness/registry/registry-client.ts";
 
 /** A stopped installation with one image in `my-org/app`. @returns the digest of its layer */
@@ -181,9 +182,9 @@ test("a damaged backup, a full place and wrong command lines are refused", async
 });
 
 test("a public repository that is deleted leaves no wrong counts on either store", async () => {
-  for (const url of ["", await createMigratedDatabase()]) {
+  for (const store of storeNames) {
     await using folder = await temporaryFolder();
-    const settings = { HOLT_DATA_DIR: join(folder.path, "data"), HOLT_DATABASE_URL: url };
+    const settings = { HOLT_DATA_DIR: join(folder.path, "data"), HOLT_DATABASE_URL: await createDatabaseOn(store) };
     await createImage(settings);
     {
       await using server = await startHoltd(settings);
@@ -208,17 +209,18 @@ test("a public repository that is deleted leaves no wrong counts on either store
 });
 
 test("verify finds and repairs wrong counts of the kinds and people of advisories on either store", async () => {
-  for (const url of ["", await createMigratedDatabase()]) {
+  for (const store of storeNames) {
     await using folder = await temporaryFolder();
-    const settings = { HOLT_DATA_DIR: join(folder.path, "data"), HOLT_DATABASE_URL: url };
+    const settings = { HOLT_DATA_DIR: join(folder.path, "data"), HOLT_DATABASE_URL: await createDatabaseOn(store) };
     await createImage(settings);
     const file = join(folder.path, "advisory.yaml");
     await writeFile(file, WOLFI);
     assert.equal((await runHoltd(["import", "advisories", file], settings)).code, 0);
     assert.match((await runHoltd(["verify"], settings)).stdout, /: no problems\.\n$/);
     {
-      await using store = await openDatabase({ url, dataDir: settings.HOLT_DATA_DIR, log: createLog("silent") });
-      await store.transaction(async (db) => {
+      const { HOLT_DATA_DIR: dataDir, HOLT_DATABASE_URL: url } = settings;
+      await using database = await openDatabase({ url, dataDir, log: createLog("silent") });
+      await database.transaction(async (db) => {
         await db.updateTable("advisory_count").set({ below: 7 }).where("group_uid", "=", "/").execute();
         await db.deleteFrom("advisory_people_count").where("facet", "=", "authors").where("group_uid", "=", "/").execute();
       });

@@ -10,7 +10,7 @@ import { openDatabase } from "../../../src/cli/open-installation.ts";
 import type { Store } from "../../../src/db/store.ts";
 import { createLog } from "../../../src/lib/log.ts";
 import type { StoreName } from "../harness.ts";
-import { createMigratedDatabase } from "../migrated-database.ts";
+import { createDatabaseOn, createMigratedDatabase } from "../migrated-database.ts";
 import { S3_BUCKET, S3_CREDENTIALS, type S3Server, startS3Server } from "./s3-server.ts";
 import { startVersitygw } from "./versitygw.ts";
 
@@ -55,7 +55,7 @@ export async function createS3Place(kind: StoreName = "sqlite"): Promise<S3Place
   const dataDir = await mkdtemp(join(tmpdir(), "holt-blobs-"));
   stack.defer(() => rm(dataDir, { recursive: true }));
   const s3 = stack.use(await startS3Server());
-  const store = stack.use(await openDatabase({ url: kind === "sqlite" ? "" : await createMigratedDatabase(), dataDir, log }));
+  const store = stack.use(await openDatabase({ url: await createDatabaseOn(kind), dataDir, log }));
   const location = locationOf(s3);
   const owned = stack.move();
   return {
