@@ -10,16 +10,7 @@ import { JoinedBodies, SEPARATOR } from "./bodies.ts";
 import { withCursorInRange } from "./conditions.ts";
 import { rootCount } from "./count-rows.ts";
 import { nameOfBody, uidOfBody } from "./fields-of-body.ts";
-import {
-  type CountValues,
-  countValuesOf,
-  groupsThemselves,
-  isSortedBySizes,
-  type Moment,
-  rememberSizes,
-  type Sizes,
-  sizeColumns,
-} from "./plan-sizes.ts";
+import { type CountValues, countedTotal, countValuesOf, groupsThemselves, isSortedBySizes, type Moment } from "./plan-sizes.ts";
 import { COMMON_LIMITS, pageQuery } from "./read-rows.ts";
 import type { Selection } from "./selection.ts";
 import { isSeparable } from "./separable.ts";
@@ -61,7 +52,6 @@ export async function readCountedPage(
   if (!isSorted && selection.after !== undefined && withCursorInRange(selection) === undefined) return undefined;
   const row = await pageStatement(form).first(db, valuesOf(form));
   if (row === undefined) return undefined;
-  rememberSizes(selection, { total: row.total, all: row.all }, call);
   const total = row.total + row.root + groupsThemselves(selection);
   // Large bodies count towards the bytes of the page.
   if (row.small < row.found) return undefined;
@@ -125,7 +115,9 @@ interface PageValues extends CountValues {
   readonly [root: `root-${string}`]: string;
 }
 
-interface PageRow extends Sizes {
+interface PageRow {
+  /** By the maintained counts. */
+  readonly total: number;
   /** Visible rows in root. */
   readonly root: number;
   readonly bodies: string | null;
@@ -172,7 +164,7 @@ const pageStatement = prepareEach<PageForm, PageValues, PageRow>(
     const bodies = sql<string>`string_agg(${body}, ${sql.lit(SEPARATOR)})`;
     const keys = IN_BODY.has(selection.order.column) ? sql.lit(null) : dialect.jsonOfAll(sql.ref("listed.key"));
     return sql<PageRow>`select ${bodies} as bodies, ${dialect.utf8Bytes(bodies)} as bytes, ${keys} as keys,
-      ${bigint(sql`count(*)`)} as found, ${bigint(sql`count(listed.body)`)} as small, ${sizeColumns(selection, param)},
+      ${bigint(sql`count(*)`)} as found, ${bigint(sql`count(listed.body)`)} as small, ${countedTotal(selection, param)} as total,
       ${bigint(rootCount(selection) ?? sql.lit(0))} as root,
       ${storedFlag(form, param)} as as_stored
       from (${listed}) as listed`.compile(db);

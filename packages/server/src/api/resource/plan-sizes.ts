@@ -1,7 +1,7 @@
 /**
  * Sizes of lists whose rows are counted, which choose the plan of a page. They are never answered, so those of an earlier call will do.
  */
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import { ROW } from "../../db/lookup.ts";
 import { type Placeholders, prepareEach } from "../../db/prepared.ts";
 import type { ReadDb } from "../../db/store.ts";
@@ -12,7 +12,7 @@ import type { Selection } from "./selection.ts";
 
 export type Moment = Pick<Call, "db" | "now">;
 
-export interface Sizes {
+interface Sizes {
   /** By the maintained counts. */
   readonly total: number;
   /** Rows of the table. */
@@ -31,16 +31,12 @@ export async function isSortedBySizes(selection: Selection, call: Moment): Promi
   return isFirstPageSorted(selection, total + groupsThemselves(selection), all);
 }
 
-async function readSizes(selection: Selection, call: Moment): Promise<Sizes> {
-  const sizes = (await sizesStatement(selection).first(call.db, countValuesOf(selection))) ?? { total: 0, all: 0 };
-  rememberSizes(selection, sizes, call);
-  return sizes;
-}
-
-export function rememberSizes(selection: Selection, sizes: Sizes, { db, now }: Moment): void {
+async function readSizes(selection: Selection, { db, now }: Moment): Promise<Sizes> {
+  const sizes = (await sizesStatement(selection).first(db, valuesOf(selection))) ?? { total: 0, all: 0 };
   const known = sizesOf.get(db) ?? new Lru(MAX_SIZES);
   sizesOf.set(db, known);
   known.set(nameOfSizes(selection), { ...sizes, readAt: now.getTime() });
+  return sizes;
 }
 
 function nameOfSizes({ resource, counted, view }: Selection): string {
@@ -52,26 +48,37 @@ export function groupsThemselves({ resource, view }: Selection): number {
   return view.counted?.itself && resource.table === "group" ? view.counted.groups.length : 0;
 }
 
+/** The values of `countedTotal`. */
 export interface CountValues {
   readonly group: string;
   readonly kind: string;
+}
+
+interface SizesValues extends CountValues {
   readonly table: string;
 }
 
-const sizesStatement = prepareEach<Selection, CountValues, Sizes>(
-  (selection) => (db, param) => sql<Sizes>`select ${sizeColumns(selection, param)}`.compile(db),
+const sizesStatement = prepareEach<Selection, SizesValues, Sizes>(
+  (selection) => (db, param) =>
+    sql<Sizes>`select ${countedTotal(selection, param)} as total, ${sumOf("below", "/", param("table"))} as "all"`.compile(db),
   ({ view }) => `${view.counted?.direct}`,
   { capacity: 2, weight: ROW },
 );
 
-/** SQL of the columns of `Sizes`. */
-export function sizeColumns({ view }: Selection, param: Placeholders<CountValues>) {
-  const sum = (column: string, group: unknown, kind: string) =>
-    sql`(select cast(coalesce(sum(${sql.ref(column)}), 0) as bigint) from resource_count where group_uid = ${group} and kind = ${kind})`;
-  const total = sum(view.counted?.direct ? "direct" : "below", param("group"), param("kind"));
-  return sql`${total} as total, ${sum("below", "/", param("table"))} as "all"`;
+/** SQL of the rows of a list by the maintained counts. */
+export function countedTotal({ view }: Selection, param: Placeholders<CountValues>): RawBuilder<unknown> {
+  return sumOf(view.counted?.direct ? "direct" : "below", param("group"), param("kind"));
 }
 
-export function countValuesOf({ resource, counted, view }: Selection): CountValues {
-  return { group: view.counted?.groups[0] ?? "", kind: counted, table: resource.table };
+function sumOf(column: string, group: unknown, kind: unknown): RawBuilder<unknown> {
+  const sum = sql`cast(coalesce(sum(${sql.ref(column)}), 0) as bigint)`;
+  return sql`(select ${sum} from resource_count where group_uid = ${group} and kind = ${kind})`;
+}
+
+function valuesOf(selection: Selection): SizesValues {
+  return { ...countValuesOf(selection), table: selection.resource.table };
+}
+
+export function countValuesOf({ counted, view }: Selection): CountValues {
+  return { group: view.counted?.groups[0] ?? "", kind: counted };
 }
