@@ -1,94 +1,28 @@
-/**
- * Tests which sink receives which event, when and in which order, on both stores with real servers and sinks. Servers
- * stop, are killed, and share a database.
- */
+/** Tests which sink receives which event, when and in which order, on both stores with a real server and sinks. */
 import assert from "node:assert/strict";
-import { randomUUID } from "node:crypto";
-import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { describe, test } from "node:test";
 import { sql } from "kysely";
-import { freePort } from "../harness/free-port.ts";
-import { type ServerOptions, type StoreName, startServer, storeNames, type TestServer } from "../harness/harness.ts";
-import { printedToken, type RunningServer, type Settings, startHoltd, temporaryFolder } from "../harness/holtd.ts";
-import { createDatabaseOn, createMigratedDatabase } from "../harness/migrated-database.ts";
-import { giveTime, never, until, within } from "../harness/wait.ts";
+import {
+  call,
+  makeGroup,
+  makeGroups,
+  makeOrganization,
+  numbered,
+  patientSettings,
+  settings,
+  startSink,
+  subscribe,
+} from "../harness/events/group-events.ts";
+import { subscribe as insertSubscription, queue } from "../harness/events/queue-store.ts";
+import { type ServerOptions, startServer, storeNames, type TestServer } from "../harness/harness.ts";
+import { giveTime, never, until } from "../harness/wait.ts";
 
-const env = { HOLT_OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8", HOLT_WEBHOOK_BACKOFF: "50ms,100ms" };
-/** A sink that does not answer never frees what its delivery holds by itself. */
-const patient = { ...env, HOLT_WEBHOOK_TIMEOUT: "1h" };
-
-interface Received {
-  readonly path: string;
-  readonly id: string;
-  readonly name: string;
-  readonly headers: IncomingHttpHeaders;
-}
-
-interface Sink extends AsyncDisposable {
-  readonly url: string;
-  readonly received: Received[];
-  /** Names of the groups in the events at a path, in order of arrival. */
-  names(path: string): string[];
-}
-
-type Answer = (received: Received, response: ServerResponse) => void;
-
-async function startSink(answer: Answer = (_, response) => response.end()): Promise<Sink> {
-  const received: Received[] = [];
-  const server: Server = createServer((request, response) => {
-    let text = "";
-    request.setEncoding("utf8").on("data", (some: string) => (text += some));
-    request.on("end", () => {
-      const { name = "" } = (JSON.parse(text) as { body: { name?: string } }).body;
-      const one = { path: request.url ?? "", id: String(request.headers["ce-id"]), name, headers: request.headers };
-      received.push(one);
-      answer(one, response);
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    received,
-    names: (path) => received.filter((one) => one.path === path && one.name !== "").map((one) => one.name),
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
-
-type Reachable = Pick<TestServer, "baseUrl" | "token">;
-
-async function call(server: Reachable, method: string, path: string, body?: unknown): Promise<{ uid: string }> {
-  const answer = await fetch(server.baseUrl + path, {
-    method,
-    headers: { authorization: `Bearer ${server.token}` },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  const text = await answer.text();
-  assert.equal(answer.status, 200, text);
-  return JSON.parse(text || "{}") as { uid: string };
-}
-
-const subscribe = async (server: Reachable, group: string, sink: string) =>
-  (await call(server, "POST", `/events/v2/subscriptions/${group}`, { sink })).uid;
-const makeGroup = async (server: Reachable, parent: string, name: string) =>
-  (await call(server, "POST", `/iam/v2/groups/${parent}`, { name })).uid;
-const makeOrganization = async (server: Reachable, name: string) => (await call(server, "POST", "/iam/v2/groups", { name })).uid;
-const numbered = (count: number, from = 0) => Array.from({ length: count }, (_, i) => `g${from + i}`);
-
-async function makeGroups(server: Reachable, parent: string, names: readonly string[]): Promise<void> {
-  for (const name of names) await makeGroup(server, parent, name);
-}
-
-const queueOf = ({ store }: TestServer, uid: string) =>
-  store.reader.selectFrom("subscription_queue").selectAll().where("subscription_uid", "=", uid).executeTakeFirstOrThrow();
+const queueOf = ({ store }: TestServer, uid: string) => queue(store, uid);
 const deliveriesOf = ({ store }: TestServer, uid: string) =>
   store.reader.selectFrom("delivery").selectAll().where("subscription_uid", "=", uid).orderBy("position").execute();
 
 for (const store of storeNames) {
-  const start = (options: ServerOptions = {}) => startServer({ store, env, ...options });
+  const start = (options: ServerOptions = {}) => startServer({ store, env: settings, ...options });
 
   describe(`deliveries on ${store}`, () => {
     test("events are delivered in order to the subscriptions of their group and of all groups above", async () => {
@@ -151,7 +85,7 @@ for (const store of storeNames) {
 
     test("a sink that never answers does not delay other sinks", async () => {
       await using sink = await startSink(({ path }, response) => void (path.startsWith("/dead") || response.end()));
-      await using server = await start({ env: patient });
+      await using server = await start({ env: patientSettings });
       for (let i = 0; i < 80; i++) await subscribe(server, server.orgUid, `${sink.url}/dead${i}`);
       await subscribe(server, server.orgUid, `${sink.url}/alive`);
       await until(() => sink.received.some(({ path }) => path === "/alive"));
@@ -163,11 +97,11 @@ for (const store of storeNames) {
 
     test("many silent sinks of one organization do not delay another organization", async () => {
       await using sink = await startSink(({ path }, response) => void (path.startsWith("/dead") || response.end()));
-      await using server = await start({ env: patient });
+      await using server = await start({ env: patientSettings });
       const other = await makeOrganization(server, "other");
       await subscribe(server, other, `${sink.url}/alive`);
       await until(() => sink.names("/alive").length === 0 && sink.received.some(({ path }) => path === "/alive"));
-      await insertSubscriptions(server, server.orgUid, `${sink.url}/dead`, 400);
+      await insertSubscriptions(server, `${sink.url}/dead`, 400);
       await makeGroup(server, server.orgUid, "told to all");
       await until(() => sink.names("/dead").length >= 32);
       await makeGroup(server, other, "hello");
@@ -177,7 +111,7 @@ for (const store of storeNames) {
     test("deliveries to a failing sink wait together and are sent at once when it recovers", async () => {
       let isWell = false;
       await using sink = await startSink((_, response) => void response.writeHead(isWell ? 200 : 500).end());
-      await using server = await start({ env: { ...env, HOLT_WEBHOOK_BACKOFF: "300ms" } });
+      await using server = await start({ env: { ...settings, HOLT_WEBHOOK_BACKOFF: "300ms" } });
       const uid = await subscribe(server, server.orgUid, `${sink.url}/`);
       await makeGroups(server, server.orgUid, numbered(20));
       await until(async () => (await queueOf(server, uid)).failures >= 4);
@@ -206,154 +140,31 @@ for (const store of storeNames) {
       await until(() => sink.names("/later").includes("later"));
       await never(() => assert.equal(sink.received.filter(({ path }) => path === "/").length, count));
     });
-
-    test("a stopping server aborts its deliveries and the next server sends them", async () => {
-      let answers = false;
-      await using sink = await startSink((_, response) => void (answers && response.end()));
-      await using place = await createPlace(store, patient);
-      await using stopped = await startOn(place);
-      await subscribe(stopped, await organization(stopped), `${sink.url}/`);
-      await until(() => sink.received.length === 1);
-      stopped.kill("SIGTERM");
-      // An attempt may take an hour here.
-      assert.equal((await within(stopped.ended, () => "it waits for the attempts under way")).code, 0);
-      answers = true;
-      await using next = await startOn(place);
-      await until(() => sink.received.length === 2);
-      assert.equal(sink.received[0]?.id, sink.received[1]?.id);
-      assert.equal(next.stderr().includes('"level":50'), false, next.stderr());
-    });
-
-    test("the next server sends the deliveries of a killed one and repeats hardly any", async () => {
-      await using sink = await startSink();
-      await using place = await createPlace(store);
-      await using servers = new AsyncDisposableStack();
-      let server = servers.use(await startOn(place));
-      const org = await organization(server);
-      for (const path of ["/a", "/b", "/c"]) await subscribe(server, org, sink.url + path);
-      for (let kill = 0; kill < 2; kill++) {
-        const names = numbered(50, 50 * kill);
-        await makeGroups(server, org, names.slice(0, 40));
-        const last = makeGroups(server, org, names.slice(40)).catch(() => {});
-        server.kill("SIGKILL");
-        await Promise.all([server.ended, last]);
-        server = servers.use(await startOn(place));
-      }
-      await makeGroup(server, org, "last");
-      await until(() => ["/a", "/b", "/c"].every((path) => sink.names(path).includes("last")));
-      for (const path of ["/a", "/b", "/c"]) {
-        const names = new Set(sink.names(path));
-        for (const name of [...numbered(40), ...numbered(40, 50)]) assert.ok(names.has(name), `${path} was not told of ${name}`);
-        const twice = sink.names(path).length - names.size;
-        assert.ok(twice <= 2 * 20, `${path} was told of ${twice} events more than once`);
-      }
-    });
   });
 }
 
-interface Place extends AsyncDisposable {
-  readonly settings: Settings;
-}
-
-/** Where servers come and go. */
-async function createPlace(store: StoreName, settings: Settings = env): Promise<Place> {
-  const folder = await temporaryFolder();
-  const HOLT_DATABASE_URL = await createDatabaseOn(store);
-  const HOLT_BASE_URL = `http://127.0.0.1:${await freePort()}`;
-  return {
-    settings: { ...settings, HOLT_DATA_DIR: folder.path, HOLT_DATABASE_URL, HOLT_BASE_URL },
-    [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
+test("idle servers send few queries to the database", async () => {
+  await using server = await startServer({ store: "postgres", env: settings });
+  const sample = async () => {
+    const { rows } = await sql<{ n: number; s: number }>`
+      select xact_commit as n, extract(epoch from clock_timestamp()) as s
+      from pg_stat_database where datname = current_database()`.execute(server.store.reader);
+    return { commits: Number(rows[0]?.n), seconds: Number(rows[0]?.s) };
   };
-}
-
-/** Starts a server, and sets its base URL to the address where it listens, which is not that of its tokens. */
-async function startOn({ settings }: Place): Promise<RunningServer & Reachable> {
-  const server = await startHoltd(settings);
-  return { ...server, baseUrl: `http://127.0.0.1:${server.port}`, token: await printedToken(settings) };
-}
-
-async function organization(server: Reachable): Promise<string> {
-  const answer = await call(server, "GET", "/iam/v2/groups?uidp.in_root=true");
-  return (answer as unknown as { items?: { uid: string }[]; groups?: { uid: string }[] }).groups?.[0]?.uid ?? "";
-}
-
-describe("servers that share a database", () => {
-  test("a server takes over the deliveries that a killed server had begun", async () => {
-    let answers = false;
-    await using sink = await startSink((_, response) => void (answers && response.end()));
-    await using place = await createPlace("postgres");
-    await using first = await startOn(place);
-    await subscribe(first, await organization(first), `${sink.url}/`);
-    await until(() => sink.received.length === 1);
-    await using _ = await startOn(place);
-    await never(() => assert.equal(sink.received.length, 1, "the lease was not renewed, or not heeded"), 4000);
-    answers = true;
-    first.kill("SIGKILL");
-    await until(() => sink.received.length === 2);
-  });
-
-  test("servers publish the events of a killed server and share deliveries without sending any twice", async () => {
-    await using sink = await startSink();
-    const url = await createMigratedDatabase();
-    await using a = await startServer({ env: { ...env, HOLT_DATABASE_URL: url } });
-    const shared = { ...env, HOLT_DATABASE_URL: url, HOLT_DATA_DIR: a.dataDir, HOLT_BASE_URL: a.baseUrl };
-    await using b = await startServer({ env: shared });
-    for (let i = 0; i < 10; i++) await subscribe(a, a.orgUid, `${sink.url}/${i}`);
-    await Promise.all([makeGroups(a, a.orgUid, numbered(50)), makeGroups({ ...b, token: a.token }, a.orgUid, numbered(50, 50))]);
-    await appendAsIfKilled(a);
-    await until(() => Array.from({ length: 10 }, (_, i) => sink.names(`/${i}`)).every((names) => names.length >= 101));
-    for (let i = 0; i < 10; i++) {
-      const names = sink.names(`/${i}`);
-      assert.equal(new Set(names).size, names.length, "something was sent twice");
-      assert.deepEqual(names, sink.names("/0"), "the order differs");
-    }
-  });
-
-  test("idle servers send few queries to the database", async () => {
-    await using server = await startServer({ store: "postgres", env });
-    const sample = async () => {
-      const { rows } = await sql<{ n: number; s: number }>`
-        select xact_commit as n, extract(epoch from clock_timestamp()) as s
-        from pg_stat_database where datname = current_database()`.execute(server.store.reader);
-      return { commits: Number(rows[0]?.n), seconds: Number(rows[0]?.s) };
-    };
-    // What the start of the server caused is counted a little later.
-    await giveTime(2000);
-    const before = await sample();
-    await giveTime(5000);
-    const after = await sample();
-    // By the clock of the database, which counts the commits: a slow machine has a longer time, and not a higher rate.
-    const perSecond = (after.commits - before.commits) / (after.seconds - before.seconds);
-    // Per second 2.5 queries poll for changed rights and 2 for events, and the database adds some. A loop without a
-    // wait would send hundreds.
-    assert.ok(perSecond < 30, `${perSecond} transactions per second`);
-  });
+  // What the start of the server caused is counted a little later.
+  await giveTime(2000);
+  const before = await sample();
+  await giveTime(5000);
+  const after = await sample();
+  // By the clock of the database, which counts the commits: a slow machine has a longer time, and not a higher rate.
+  const perSecond = (after.commits - before.commits) / (after.seconds - before.seconds);
+  // Per second 2.5 queries poll for changed rights and 2 for events, and the database adds some. A loop without a
+  // wait would send hundreds.
+  assert.ok(perSecond < 30, `${perSecond} transactions per second`);
 });
 
-/** Inserts the rows at once, without their events. */
-async function insertSubscriptions({ store }: TestServer, parent: string, sink: string, count: number): Promise<void> {
-  const uids = Array.from({ length: count }, (_, i) => `${parent}/${i.toString(16).padStart(16, "0")}`);
-  const row = { parent, sink, name: "", create_time: "", update_time: "", body: "{}" };
-  await store.transaction(async (db) => {
-    for (const uid of uids) {
-      await db
-        .insertInto("subscription")
-        .values({ ...row, uid })
-        .execute();
-      await db.insertInto("subscription_queue").values({ subscription_uid: uid, failures: 0, pause_reason: "" }).execute();
-    }
-  });
-}
-
-/** Stores the event without notifying any server. */
-async function appendAsIfKilled({ store, orgUid }: TestServer): Promise<void> {
-  await store.transaction((db) =>
-    db
-      .insertInto("outbox")
-      .values({
-        ...{ id: randomUUID(), type: "test", source: "test", subject: orgUid, group_uid: orgUid, time: new Date().toISOString() },
-        ...{ audience: "customer", body_type: "", extensions: "{}", data: '{"body":{"name":"orphan"}}' },
-      })
-      .execute(),
-  );
+/** Inserts the rows without events of the subscriptions. */
+async function insertSubscriptions({ store, orgUid }: TestServer, sink: string, count: number): Promise<void> {
+  const uids = Array.from({ length: count }, (_, i) => `${orgUid}/${i.toString(16).padStart(16, "0")}`);
+  await Promise.all(uids.map((uid) => insertSubscription(store, orgUid, uid, sink)));
 }

@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import { describe, test } from "node:test";
 import pg from "pg";
 import { countServers, SERVER_SESSION } from "../../src/db/servers.ts";
+import { subscribe as insertSubscription } from "../harness/events/queue-store.ts";
 import { startServer, type TestServer } from "../harness/harness.ts";
 import { createManualClock, type ManualClock } from "../harness/manual-clock.ts";
 import { createMigratedDatabase } from "../harness/migrated-database.ts";
@@ -25,19 +26,10 @@ async function startNext(first: TestServer, clock: ManualClock): Promise<TestSer
 
 const untilServers = ({ store }: TestServer, count: number) => until(async () => (await countServers(store.reader)) === count);
 
-/** Inserts the rows at once, without their events. */
+/** Inserts the rows without events of the subscriptions. */
 async function subscribe({ store, orgUid }: TestServer, sink: string): Promise<void> {
-  const row = { parent: orgUid, name: "", create_time: "", update_time: "", body: "{}" };
-  await store.transaction(async (db) => {
-    for (let i = 0; i < SUBSCRIPTIONS; i++) {
-      const uid = `${orgUid}/${i.toString(16).padStart(16, "0")}`;
-      await db
-        .insertInto("subscription")
-        .values({ ...row, uid, sink: `${sink}/${i}` })
-        .execute();
-      await db.insertInto("subscription_queue").values({ subscription_uid: uid, failures: 0, pause_reason: "" }).execute();
-    }
-  });
+  for (let i = 0; i < SUBSCRIPTIONS; i++)
+    await insertSubscription(store, orgUid, `${orgUid}/${i.toString(16).padStart(16, "0")}`, `${sink}/${i}`);
 }
 
 /** Each event leads to a delivery to every subscription. */

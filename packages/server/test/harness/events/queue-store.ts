@@ -8,7 +8,8 @@ export const ORG = "a".repeat(40);
 export const TEAM = `${ORG}/${"1".repeat(16)}`;
 export const OTHER = `${ORG}/${"2".repeat(16)}`;
 
-export async function subscribe(store: Store, parent: string, uid: string): Promise<string> {
+/** Inserts the rows of a subscription, and of its group unless it exists. */
+export async function subscribe(store: Store, parent: string, uid: string, sink = "https://sink.example.com/"): Promise<string> {
   const row = { name: "", create_time: "", update_time: "", body: "{}" };
   await store.transaction(async (db) => {
     await db
@@ -18,7 +19,7 @@ export async function subscribe(store: Store, parent: string, uid: string): Prom
       .execute();
     await db
       .insertInto("subscription")
-      .values({ ...row, uid, parent, sink: "https://sink.example.com/" })
+      .values({ ...row, uid, parent, sink })
       .execute();
     await db.insertInto("subscription_queue").values({ subscription_uid: uid, failures: 0, pause_reason: "" }).execute();
   });
@@ -33,6 +34,7 @@ export interface NewEvent {
   readonly data?: string;
 }
 
+/** Stores an event without telling any server, as one does that is killed right after its commit. */
 export async function append(
   store: Store,
   { group = ORG, audience = "customer", subject = "", time = "", data = "{}" }: NewEvent = {},
