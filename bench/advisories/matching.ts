@@ -15,7 +15,7 @@ import type { Store } from "../../packages/server/src/db/store.ts";
 import { systemClock } from "../../packages/server/src/lib/clock.ts";
 import { createLog } from "../../packages/server/src/lib/log.ts";
 import { bootstrapDatabase, insertAll, openSink, type Sink } from "../data/fill.ts";
-import { closeStores, databaseFor } from "../data/stores.ts";
+import { closeStores, databaseOn } from "../data/stores.ts";
 import {
   advisoryRow,
   digestOf,
@@ -31,13 +31,13 @@ import {
 } from "./matching-rows.ts";
 
 const [images = 10_000, advisories = 500_000] = process.argv.slice(2, 4).map(Number);
-const [, , , , storeName = "sqlite"] = process.argv;
+const storeName = process.argv[4] === "postgres" ? "postgres" : "sqlite";
 /** A revision that no filled image has. */
 const NEW_REVISION = 100;
 const log = createLog("warn");
 
 const dataDir = await mkdtemp(join(tmpdir(), "holt-matching-"));
-const target = { dataDir, url: storeName === "postgres" ? await databaseFor("bench_matching", true) : "" };
+const target = { dataDir, url: await databaseOn(storeName, "bench_matching") };
 const organization = await bootstrapDatabase(target);
 console.log(`${images} images, ${advisories} advisories, ${storeName}`);
 const repo = await filled((sink) => fillImages(sink, organization, images));

@@ -44,7 +44,7 @@ export async function openDataset<T>(name: StoreName, dataset: Dataset<T>): Prom
   const saved = await readFile(record, "utf8").catch(() => undefined);
   if (saved === undefined) await rm(dataDir, { recursive: true, force: true });
   await mkdir(dataDir, { recursive: true });
-  const target = { dataDir, url: name === "postgres" ? await databaseFor(`bench_${key}`, saved === undefined) : "" };
+  const target = { dataDir, url: await databaseOn(name, `bench_${key}`, { isNew: saved === undefined }) };
   if (saved !== undefined) return { name, target, contents: JSON.parse(saved) };
   const contents = await dataset.fill(target);
   await writeFile(record, JSON.stringify(contents));
@@ -58,21 +58,27 @@ async function digestOf(patterns: readonly string[]): Promise<string> {
   return createHash("sha256").update(sources.join("\0")).digest("hex").slice(0, 8);
 }
 
-/** @param recreate whether to drop an existing database of this name first */
-export async function databaseFor(name: string, recreate: boolean): Promise<string> {
+/**
+ * The database of a benchmark on PostgreSQL. On SQLite, the data folder of a server is enough.
+ * @param isNew drops an existing database of this name first
+ * @returns the value of HOLT_DATABASE_URL
+ */
+export async function databaseOn(store: StoreName, name: string, { isNew = true } = {}): Promise<string> {
+  if (store === "sqlite") return "";
   postgres ??= await startPostgres({ durable: true, dir: join(folder, "postgres") });
-  const { url } = postgres;
-  if (recreate) {
-    const client = new pg.Client({ connectionString: url });
-    await client.connect();
-    try {
-      await client.query(`drop database if exists ${name}`);
-      await client.query(`create database ${name}`);
-    } finally {
-      await client.end();
-    }
+  if (isNew) await recreate(name, postgres.url);
+  return postgres.url.replace(/\/postgres$/, `/${name}`);
+}
+
+async function recreate(name: string, connectionString: string): Promise<void> {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  try {
+    await client.query(`drop database if exists ${name}`);
+    await client.query(`create database ${name}`);
+  } finally {
+    await client.end();
   }
-  return url.replace(/\/postgres$/, `/${name}`);
 }
 
 export async function closeStores(): Promise<void> {

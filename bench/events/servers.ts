@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Target } from "../data/fill.ts";
-import { databaseFor, type StoreName } from "../data/stores.ts";
+import { databaseOn, type StoreName } from "../data/stores.ts";
 import { type HoltOptions, type HoltServer, startHolt, stop } from "../process.ts";
 import { makeFolder } from "../registry/servers.ts";
 import type { SinkReport } from "./sink.ts";
@@ -20,7 +20,7 @@ export interface EventServer extends HoltServer {
 export async function startEventServer(store: StoreName, name: string, options: HoltOptions = {}): Promise<EventServer> {
   await using cleanUp = new AsyncDisposableStack();
   const data = cleanUp.use(await makeFolder(name));
-  const target = { dataDir: data.path, url: store === "postgres" ? await databaseFor(`bench_${name}`, true) : "" };
+  const target = { dataDir: data.path, url: await databaseOn(store, `bench_${name}`) };
   const server = cleanUp.use(await startHolt(target, options));
   const headers = { authorization: `Bearer ${server.token}`, "content-type": "application/json" };
   const baseUrl = `http://127.0.0.1:${server.port}`;

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import packageJson from "../../package.json" with { type: "json" };
 import { freePort } from "../../packages/server/test/harness/free-port.ts";
-import { databaseFor, type StoreName } from "../data/stores.ts";
+import { databaseOn, type StoreName } from "../data/stores.ts";
 import { cpuSeconds, residentMb, stop } from "../process.ts";
 import { type Line, median, short } from "../report.ts";
 
@@ -31,7 +31,7 @@ const programs = {
 /** @throws Error unless `npm run build` has made `dist` */
 export async function startBuilt(store: StoreName): Promise<Line[]> {
   const dataDir = await mkdtemp(join(tmpdir(), "holt-start-"));
-  const url = store === "postgres" ? await databaseFor("bench_start_built", true) : "";
+  const url = await databaseOn(store, "bench_start_built");
   const figures: Record<keyof typeof programs, Figures[]> = { checkout: [], built: [] };
   try {
     // The first start of each creates the data and fills the cache of compiled code.

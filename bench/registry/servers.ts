@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { createRegistryClient, MANIFEST, type RegistryClient } from "../../packages/server/test/harness/registry/registry-client.ts";
-import { databaseFor, folder, type StoreName } from "../data/stores.ts";
+import { databaseOn, folder, type StoreName } from "../data/stores.ts";
 import { type BareServer, startHolt, stop } from "../process.ts";
 
 /** A registry under test, with a client to prepare its content. */
@@ -28,7 +28,7 @@ export async function makeFolder(name: string): Promise<AsyncDisposable & { read
 export async function startEmptyHolt(store: StoreName): Promise<Registry> {
   await using cleanUp = new AsyncDisposableStack();
   const data = cleanUp.use(await makeFolder("holt"));
-  const url = store === "postgres" ? await databaseFor("bench_registry", true) : "";
+  const url = await databaseOn(store, "bench_registry");
   const server = cleanUp.use(await startHolt({ url, dataDir: data.path }));
   const baseUrl = `http://127.0.0.1:${server.port}`;
   const authorization = `Bearer ${server.token}`;
