@@ -6,8 +6,8 @@ import { useOrganization } from "../frame/organization.ts";
 import { ScreenLink } from "../frame/screen-link.tsx";
 import type { Column } from "../list/columns.ts";
 import { List } from "../list/list.tsx";
+import { timeColumn } from "../list/time-column.tsx";
 import { parentOf } from "../object/parent-of.ts";
-import { Time, timeText } from "../object/time.tsx";
 import { BindRoleButton } from "./bind-role.tsx";
 import { nameOfIdentity } from "./identity-name.ts";
 import { unbindColumn } from "./unbind.tsx";
@@ -45,13 +45,12 @@ const identityColumn: Column<RoleBinding> = {
   ),
 };
 
-const sinceColumn: Column<RoleBinding> = {
+const sinceColumn: Column<RoleBinding> = timeColumn({
   id: "created",
   title: "Since",
-  text: ({ createTime }) => timeText(createTime),
-  cell: ({ createTime }) => <Time value={createTime} />,
+  time: ({ createTime }) => createTime,
   orderBy: "create_time",
-};
+});
 
 /** Where an identity has which role. */
 export function IdentityBindings({ uid }: { readonly uid: string }) {

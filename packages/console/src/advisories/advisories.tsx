@@ -18,8 +18,8 @@ import type { Column } from "../list/columns.ts";
 import type { Filter } from "../list/filters.ts";
 import { List } from "../list/list.tsx";
 import { SavedFilters } from "../list/saved-filters.tsx";
+import { timeColumn } from "../list/time-column.tsx";
 import { enumChoices, enumValue } from "../object/enum-text.ts";
-import { Time, timeText } from "../object/time.tsx";
 import { CreateAdvisoryButton } from "./create-advisory.tsx";
 import { eventTitle } from "./event-text.ts";
 
@@ -43,21 +43,8 @@ const columns: readonly Column<Advisory>[] = [
   { id: "component", title: "Component", text: ({ componentName }) => componentName, isHidden: true },
   { id: "author", title: "Author", text: ({ author }) => author, isHidden: true },
   { id: "severity", title: "CVSS", text: ({ severities }) => severities.map(({ score }) => score).join(", "), isHidden: true },
-  {
-    id: "updated",
-    title: "Changed",
-    text: ({ updateTime }) => timeText(updateTime),
-    cell: ({ updateTime }) => <Time value={updateTime} />,
-    orderBy: "update_time",
-  },
-  {
-    id: "created",
-    title: "Created",
-    text: ({ createTime }) => timeText(createTime),
-    cell: ({ createTime }) => <Time value={createTime} />,
-    orderBy: "create_time",
-    isHidden: true,
-  },
+  timeColumn({ id: "updated", title: "Changed", time: ({ updateTime }) => updateTime, orderBy: "update_time" }),
+  timeColumn({ id: "created", title: "Created", time: ({ createTime }) => createTime, orderBy: "create_time", isHidden: true }),
 ];
 
 function latestText({ events }: Advisory): string {

@@ -8,8 +8,8 @@ import { ScreenTitle } from "../frame/screen-title.tsx";
 import { useSearchState } from "../frame/search.ts";
 import type { Column } from "../list/columns.ts";
 import { List } from "../list/list.tsx";
+import { timeColumn } from "../list/time-column.tsx";
 import { enumText } from "../object/enum-text.ts";
-import { Time, timeText } from "../object/time.tsx";
 import { CreateMirrorButton } from "./create-mirror.tsx";
 import { FetchImportButton } from "./fetch-import.tsx";
 import { UploadImportButton } from "./upload-import.tsx";
@@ -30,12 +30,7 @@ const columns: readonly Column<Import>[] = [
   { id: "problems", title: "Problems", text: ({ counts }) => String(counts?.problems ?? 0n) },
   { id: "kind", title: "Kind", text: ({ kind }) => enumText(ImportKindSchema, kind), isHidden: true },
   { id: "mirror", title: "By a mirror", text: ({ mirror }) => mirror, isHidden: true },
-  {
-    id: "created",
-    title: "Begun",
-    text: ({ createTime }) => timeText(createTime),
-    cell: ({ createTime }) => <Time value={createTime} />,
-  },
+  timeColumn({ id: "created", title: "Begun", time: ({ createTime }) => createTime }),
 ];
 
 export function Screen() {

@@ -9,6 +9,7 @@ import { ScreenTitle } from "../frame/screen-title.tsx";
 import { useSearchState } from "../frame/search.ts";
 import type { Column } from "../list/columns.ts";
 import { List } from "../list/list.tsx";
+import { timeColumn } from "../list/time-column.tsx";
 import { ActionButton } from "../object/action-button.tsx";
 import { ConfirmButton } from "../object/confirm-button.tsx";
 import { CopyText } from "../object/copy-text.tsx";
@@ -18,12 +19,7 @@ import { CreateMirrorButton } from "./create-mirror.tsx";
 const columns: readonly Column<AdvisoryMirror>[] = [
   { id: "name", title: "Name", text: ({ name }) => name, orderBy: "name" },
   { id: "url", title: "Address", text: ({ url }) => url },
-  {
-    id: "last",
-    title: "Last success",
-    text: ({ status }) => timeText(status?.lastSuccessTime),
-    cell: ({ status }) => <Time value={status?.lastSuccessTime} />,
-  },
+  timeColumn({ id: "last", title: "Last success", time: ({ status }) => status?.lastSuccessTime }),
   { id: "error", title: "Problem", text: ({ status }) => status?.error ?? "" },
   {
     id: "next",

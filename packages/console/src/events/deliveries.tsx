@@ -12,6 +12,7 @@ import { ErrorAlert } from "../frame/error-alert.tsx";
 import { useSearchState } from "../frame/search.ts";
 import type { Column } from "../list/columns.ts";
 import { List } from "../list/list.tsx";
+import { timeColumn } from "../list/time-column.tsx";
 import { ActionButton } from "../object/action-button.tsx";
 import { enumChoices, enumText, enumValue } from "../object/enum-text.ts";
 import { Time, timeText } from "../object/time.tsx";
@@ -20,12 +21,7 @@ import { RedeliverRangeButton } from "./redeliver-range.tsx";
 
 const eventColumn: Column<Delivery> = { id: "event", title: "Event", text: ({ eventType }) => eventType };
 const columns: readonly Column<Delivery>[] = [
-  {
-    id: "time",
-    title: "Time",
-    text: ({ eventTime }) => timeText(eventTime),
-    cell: ({ eventTime }) => <Time value={eventTime} />,
-  },
+  timeColumn({ id: "time", title: "Time", time: ({ eventTime }) => eventTime }),
   { id: "state", title: "State", text: ({ state }) => enumText(Delivery_StateSchema, state) },
   { id: "answer", title: "Answer", text: answerText },
   { id: "attempts", title: "Attempts", text: ({ attempts }) => String(attempts) },
@@ -36,13 +32,7 @@ const columns: readonly Column<Delivery>[] = [
     cell: ({ nextAttemptTime }) => (nextAttemptTime === undefined ? "" : <Time value={nextAttemptTime} />),
     isHidden: true,
   },
-  {
-    id: "last",
-    title: "Last attempt",
-    text: ({ lastAttemptTime }) => timeText(lastAttemptTime),
-    cell: ({ lastAttemptTime }) => <Time value={lastAttemptTime} />,
-    isHidden: true,
-  },
+  timeColumn({ id: "last", title: "Last attempt", time: ({ lastAttemptTime }) => lastAttemptTime, isHidden: true }),
   { id: "latency", title: "Duration", text: ({ latencyMs }) => `${latencyMs} ms`, isHidden: true },
   { id: "subject", title: "Subject", text: ({ subject }) => subject, isHidden: true },
   { id: "id", title: "Id of the event", text: ({ eventId }) => eventId, isHidden: true },

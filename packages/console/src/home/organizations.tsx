@@ -10,7 +10,7 @@ import { Loading } from "../frame/loading.tsx";
 import { useSearchState } from "../frame/search.ts";
 import type { Column } from "../list/columns.ts";
 import { List } from "../list/list.tsx";
-import { Time, timeText } from "../object/time.tsx";
+import { timeColumn } from "../list/time-column.tsx";
 import { SessionEndedDialog } from "../session/session-ended-dialog.tsx";
 import { PartialOrganizations, usePartialOrganizations } from "./partial-organizations.tsx";
 
@@ -27,13 +27,7 @@ const columns: readonly Column<Group>[] = [
     orderBy: "name",
   },
   { id: "description", title: "Description", text: ({ description }) => description },
-  {
-    id: "created",
-    title: "Created",
-    text: ({ createTime }) => timeText(createTime),
-    cell: ({ createTime }) => <Time value={createTime} />,
-    orderBy: "create_time",
-  },
+  timeColumn({ id: "created", title: "Created", time: ({ createTime }) => createTime, orderBy: "create_time" }),
 ];
 
 export function Organizations() {

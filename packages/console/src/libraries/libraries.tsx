@@ -11,7 +11,7 @@ import { ScreenTitle } from "../frame/screen-title.tsx";
 import { useSearchState } from "../frame/search.ts";
 import type { Column } from "../list/columns.ts";
 import { List } from "../list/list.tsx";
-import { Time, timeText } from "../object/time.tsx";
+import { timeColumn } from "../list/time-column.tsx";
 import { ecosystems, ecosystemView } from "./ecosystem.ts";
 import { Setup, type SetupProps } from "./setup.tsx";
 import { UploadButton } from "./upload.tsx";
@@ -31,13 +31,7 @@ const columns: readonly Column<Artifact>[] = [
   { id: "latest", title: "Latest version", text: ({ latestVersion }) => latestVersion },
   { id: "versions", title: "Versions", text: ({ versionCount }) => String(versionCount) },
   { id: "description", title: "Description", text: ({ description }) => description },
-  {
-    id: "updated",
-    title: "Published",
-    text: ({ updateTime }) => timeText(updateTime),
-    cell: ({ updateTime }) => <Time value={updateTime} />,
-    orderBy: "update_time",
-  },
+  timeColumn({ id: "updated", title: "Published", time: ({ updateTime }) => updateTime, orderBy: "update_time" }),
   { id: "uid", title: "uid", text: ({ uid }) => uid, isHidden: true },
 ];
 

@@ -5,8 +5,8 @@ import { Text } from "@mantine/core";
 import { useSearchState } from "../frame/search.ts";
 import type { Column } from "../list/columns.ts";
 import { List } from "../list/list.tsx";
+import { timeColumn } from "../list/time-column.tsx";
 import { CopyText } from "../object/copy-text.tsx";
-import { Time, timeText } from "../object/time.tsx";
 import { sizeText } from "./ecosystem.ts";
 import { yankText } from "./library-versions.tsx";
 
@@ -21,12 +21,7 @@ const columns: readonly Column<LibraryFile>[] = [
     cell: ({ path, sha256 }) => <CopyText label={`SHA-256 of ${path}`} text={sha256} />,
   },
   { id: "yanked", title: "Yanked", text: yankText },
-  {
-    id: "published",
-    title: "Published",
-    text: ({ createTime }) => timeText(createTime),
-    cell: ({ createTime }) => <Time value={createTime} />,
-  },
+  timeColumn({ id: "published", title: "Published", time: ({ createTime }) => createTime }),
   { id: "publisher", title: "uid of the publisher", text: ({ publisher }) => publisher, isHidden: true },
   { id: "sha512", title: "SHA-512", text: ({ sha512 }) => sha512, isHidden: true },
   { id: "sha1", title: "SHA-1", text: ({ sha1 }) => sha1, isHidden: true },

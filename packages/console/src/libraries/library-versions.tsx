@@ -5,7 +5,7 @@ import { Group, Text } from "@mantine/core";
 import { ScreenLink } from "../frame/screen-link.tsx";
 import type { Column } from "../list/columns.ts";
 import { List } from "../list/list.tsx";
-import { Time, timeText } from "../object/time.tsx";
+import { timeColumn } from "../list/time-column.tsx";
 import { ecosystemView, sizeText } from "./ecosystem.ts";
 import { DeleteVersionButton, YankButton } from "./version-actions.tsx";
 
@@ -16,13 +16,7 @@ export function yankText({ yankTime, yankReason }: Pick<LibraryVersion, "yankTim
 const columns: readonly Column<LibraryVersion>[] = [
   { id: "yanked", title: "Yanked", text: yankText },
   { id: "size", title: "Size", text: ({ sizeBytes }) => String(sizeBytes), cell: ({ sizeBytes }) => sizeText(sizeBytes) },
-  {
-    id: "published",
-    title: "Published",
-    text: ({ createTime }) => timeText(createTime),
-    cell: ({ createTime }) => <Time value={createTime} />,
-    orderBy: "create_time",
-  },
+  timeColumn({ id: "published", title: "Published", time: ({ createTime }) => createTime, orderBy: "create_time" }),
   { id: "remediated", title: "Remediated", text: ({ remediated }) => (remediated ? "yes" : ""), isHidden: true },
   { id: "cuda", title: "CUDA", text: ({ cudaVersion }) => cudaVersion, isHidden: true },
   { id: "description", title: "Description", text: ({ description }) => description, isHidden: true },

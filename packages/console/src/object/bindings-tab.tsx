@@ -8,18 +8,12 @@ import { unbindColumn } from "../access/unbind.tsx";
 import { ScreenLink } from "../frame/screen-link.tsx";
 import type { Column } from "../list/columns.ts";
 import { List } from "../list/list.tsx";
-import { Time, timeText } from "./time.tsx";
+import { timeColumn } from "../list/time-column.tsx";
 
 const columns: readonly Column<RoleBinding>[] = [
   { id: "identity", title: "Identity", text: nameOfIdentity },
   { id: "role", title: "Role", text: ({ role, roleUid }) => role?.name || roleUid },
-  {
-    id: "created",
-    title: "Since",
-    text: ({ createTime }) => timeText(createTime),
-    cell: ({ createTime }) => <Time value={createTime} />,
-    orderBy: "create_time",
-  },
+  timeColumn({ id: "created", title: "Since", time: ({ createTime }) => createTime, orderBy: "create_time" }),
   { id: "uid", title: "uid of the identity", text: ({ identityUid }) => identityUid, isHidden: true },
   unbindColumn,
 ];

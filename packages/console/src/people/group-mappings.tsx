@@ -14,9 +14,9 @@ import { useForm } from "../form/use-form.ts";
 import { ScreenLink } from "../frame/screen-link.tsx";
 import type { Column } from "../list/columns.ts";
 import { List } from "../list/list.tsx";
+import { timeColumn } from "../list/time-column.tsx";
 import { ActionButton } from "../object/action-button.tsx";
 import { ConfirmButton } from "../object/confirm-button.tsx";
-import { Time, timeText } from "../object/time.tsx";
 import { useDelete } from "../object/use-delete.ts";
 
 const { createExternalGroupRoleMapping, deleteExternalGroupRoleMapping, listExternalGroupRoleMappings } =
@@ -25,13 +25,7 @@ const { createExternalGroupRoleMapping, deleteExternalGroupRoleMapping, listExte
 const columns: readonly Column<ExternalGroupRoleMapping>[] = [
   { id: "group", title: "Group of the provider", text: ({ externalGroupId }) => externalGroupId },
   { id: "role", title: "Role", text: ({ roleUid }) => roleUid, cell: ({ roleUid }) => <RoleLink uid={roleUid} /> },
-  {
-    id: "created",
-    title: "Since",
-    text: ({ createTime }) => timeText(createTime),
-    cell: ({ createTime }) => <Time value={createTime} />,
-    orderBy: "create_time",
-  },
+  timeColumn({ id: "created", title: "Since", time: ({ createTime }) => createTime, orderBy: "create_time" }),
   { id: "uid", title: "uid", text: ({ uid }) => uid, isHidden: true },
   { id: "delete", title: "Removal", text: () => "", cell: (mapping) => <DeleteMappingButton mapping={mapping} /> },
 ];

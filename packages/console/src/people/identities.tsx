@@ -1,5 +1,4 @@
 /** The identities of machines in the organization, or in one group, and when each was last seen. */
-
 import type { RelationshipType } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { IdentitiesService, type Identity, IdentitySchema, RelationshipTypeSchema } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import { Text } from "@mantine/core";
@@ -10,9 +9,9 @@ import { ScreenTitle } from "../frame/screen-title.tsx";
 import { useSearchState } from "../frame/search.ts";
 import type { Column } from "../list/columns.ts";
 import { List } from "../list/list.tsx";
+import { timeColumn } from "../list/time-column.tsx";
 import { ActionButton } from "../object/action-button.tsx";
 import { enumChoices, enumValue } from "../object/enum-text.ts";
-import { Time, timeText } from "../object/time.tsx";
 import { proofText } from "./proof.ts";
 
 const columns: readonly Column<Identity>[] = [
@@ -28,20 +27,8 @@ const columns: readonly Column<Identity>[] = [
     orderBy: "name",
   },
   { id: "proof", title: "Proof", text: proofText },
-  {
-    id: "seen",
-    title: "Last seen",
-    text: ({ lastSeenTime }) => timeText(lastSeenTime),
-    cell: ({ lastSeenTime }) => <Time value={lastSeenTime} />,
-  },
-  {
-    id: "created",
-    title: "Created",
-    text: ({ createTime }) => timeText(createTime),
-    cell: ({ createTime }) => <Time value={createTime} />,
-    orderBy: "create_time",
-    isHidden: true,
-  },
+  timeColumn({ id: "seen", title: "Last seen", time: ({ lastSeenTime }) => lastSeenTime }),
+  timeColumn({ id: "created", title: "Created", time: ({ createTime }) => createTime, orderBy: "create_time", isHidden: true }),
   { id: "description", title: "Description", text: ({ description }) => description, isHidden: true },
   { id: "uid", title: "uid", text: ({ uid }) => uid, isHidden: true },
 ];

@@ -12,8 +12,8 @@ import { ScreenLink } from "../frame/screen-link.tsx";
 import { ScreenTitle } from "../frame/screen-title.tsx";
 import type { Column } from "../list/columns.ts";
 import { List } from "../list/list.tsx";
+import { timeColumn } from "../list/time-column.tsx";
 import { enumText } from "../object/enum-text.ts";
-import { Time, timeText } from "../object/time.tsx";
 import { CreateProviderButton } from "./edit-identity-provider.tsx";
 
 const columns: readonly Column<IdentityProvider>[] = [
@@ -36,13 +36,7 @@ const columns: readonly Column<IdentityProvider>[] = [
     text: ({ scim }) => enumText(IdentityProvider_SCIM_CredentialStateSchema, scim?.credentialState ?? 0),
     isHidden: true,
   },
-  {
-    id: "created",
-    title: "Created",
-    text: ({ createTime }) => timeText(createTime),
-    cell: ({ createTime }) => <Time value={createTime} />,
-    orderBy: "create_time",
-  },
+  timeColumn({ id: "created", title: "Created", time: ({ createTime }) => createTime, orderBy: "create_time" }),
   { id: "uid", title: "uid", text: ({ uid }) => uid, isHidden: true },
 ];
 

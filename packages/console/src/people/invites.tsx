@@ -7,8 +7,8 @@ import { ScreenTitle } from "../frame/screen-title.tsx";
 import { useSearchState } from "../frame/search.ts";
 import type { Column } from "../list/columns.ts";
 import { List } from "../list/list.tsx";
+import { timeColumn } from "../list/time-column.tsx";
 import { ConfirmButton } from "../object/confirm-button.tsx";
-import { Time, timeText } from "../object/time.tsx";
 import { CreateInviteButton } from "./create-invite.tsx";
 
 const columns: readonly Column<GroupInvite>[] = [
@@ -16,19 +16,8 @@ const columns: readonly Column<GroupInvite>[] = [
   { id: "role", title: "Role", text: ({ role, roleUid }) => role?.name || roleUid },
   { id: "email", title: "For", text: ({ email }) => email || "anyone with the link" },
   { id: "single", title: "Uses", text: ({ singleUse }) => (singleUse ? "once" : "several times") },
-  {
-    id: "expires",
-    title: "Expires",
-    text: ({ expirationTime }) => timeText(expirationTime),
-    cell: ({ expirationTime }) => <Time value={expirationTime} />,
-  },
-  {
-    id: "created",
-    title: "Created",
-    text: ({ createTime }) => timeText(createTime),
-    cell: ({ createTime }) => <Time value={createTime} />,
-    isHidden: true,
-  },
+  timeColumn({ id: "expires", title: "Expires", time: ({ expirationTime }) => expirationTime }),
+  timeColumn({ id: "created", title: "Created", time: ({ createTime }) => createTime, isHidden: true }),
   { id: "uid", title: "uid", text: ({ uid }) => uid, isHidden: true },
   { id: "delete", title: "Deletion", text: () => "", cell: (invite) => <DeleteInviteButton invite={invite} /> },
 ];

@@ -6,9 +6,9 @@ import { ScreenTitle } from "../frame/screen-title.tsx";
 import { useSearchState } from "../frame/search.ts";
 import type { Column } from "../list/columns.ts";
 import { List } from "../list/list.tsx";
+import { timeColumn } from "../list/time-column.tsx";
 import { ConfirmButton } from "../object/confirm-button.tsx";
 import { enumText } from "../object/enum-text.ts";
-import { Time, timeText } from "../object/time.tsx";
 import { useDelete } from "../object/use-delete.ts";
 import { useRights } from "../session/rights.ts";
 import { CreatePullTokenButton } from "./create-pull-token.tsx";
@@ -22,19 +22,8 @@ const columns: readonly Column<PullToken>[] = [
     title: "Rights",
     text: ({ rights }) => rights.map((right) => enumText(PullToken_RightSchema, right)).join(", "),
   },
-  {
-    id: "expires",
-    title: "Expires",
-    text: ({ expireTime }) => timeText(expireTime),
-    cell: ({ expireTime }) => <Time value={expireTime} />,
-    orderBy: "expire_time",
-  },
-  {
-    id: "used",
-    title: "Last use",
-    text: ({ lastUseTime }) => timeText(lastUseTime),
-    cell: ({ lastUseTime }) => <Time value={lastUseTime} />,
-  },
+  timeColumn({ id: "expires", title: "Expires", time: ({ expireTime }) => expireTime, orderBy: "expire_time" }),
+  timeColumn({ id: "used", title: "Last use", time: ({ lastUseTime }) => lastUseTime }),
   { id: "address", title: "Address of the last use", text: ({ lastUseAddress }) => lastUseAddress, isHidden: true },
   { id: "repositories", title: "Repositories", text: ({ repositories }) => repositories.join(", "), isHidden: true },
   { id: "creator", title: "uid of the creator", text: ({ creator }) => creator, isHidden: true },

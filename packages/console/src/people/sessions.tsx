@@ -7,33 +7,18 @@ import { ScreenTitle } from "../frame/screen-title.tsx";
 import { useSearchState } from "../frame/search.ts";
 import type { Column } from "../list/columns.ts";
 import { List } from "../list/list.tsx";
+import { timeColumn } from "../list/time-column.tsx";
 import { ConfirmButton } from "../object/confirm-button.tsx";
 import { enumText } from "../object/enum-text.ts";
-import { Time, timeText } from "../object/time.tsx";
+import { Time } from "../object/time.tsx";
 
 const columns: readonly Column<Session>[] = [
   { id: "kind", title: "Kind", text: ({ kind }) => enumText(Session_KindSchema, kind) },
   { id: "agent", title: "Program", text: ({ client, userAgent }) => client || userAgent },
   { id: "address", title: "Address", text: ({ remoteAddress }) => remoteAddress },
-  {
-    id: "used",
-    title: "Last use",
-    text: ({ lastUseTime }) => timeText(lastUseTime),
-    cell: ({ lastUseTime }) => <Time value={lastUseTime} />,
-  },
-  {
-    id: "created",
-    title: "Since",
-    text: ({ createTime }) => timeText(createTime),
-    cell: ({ createTime }) => <Time value={createTime} />,
-  },
-  {
-    id: "expires",
-    title: "Expires",
-    text: ({ expireTime }) => timeText(expireTime),
-    cell: ({ expireTime }) => <Time value={expireTime} />,
-    isHidden: true,
-  },
+  timeColumn({ id: "used", title: "Last use", time: ({ lastUseTime }) => lastUseTime }),
+  timeColumn({ id: "created", title: "Since", time: ({ createTime }) => createTime }),
+  timeColumn({ id: "expires", title: "Expires", time: ({ expireTime }) => expireTime, isHidden: true }),
   { id: "person", title: "uid of the person", text: ({ identityUid }) => identityUid, isHidden: true },
   { id: "issuer", title: "Issuer", text: ({ issuer }) => issuer, isHidden: true },
   { id: "methods", title: "Methods", text: ({ methods }) => methods.join(", "), isHidden: true },

@@ -11,18 +11,12 @@ import { ScreenTitle } from "../frame/screen-title.tsx";
 import { useSearchState } from "../frame/search.ts";
 import type { Column } from "../list/columns.ts";
 import { List } from "../list/list.tsx";
+import { timeColumn } from "../list/time-column.tsx";
 import { ActionButton } from "../object/action-button.tsx";
-import { Time, timeText } from "../object/time.tsx";
 
 const columns: readonly Column<TermsAcceptance>[] = [
   { id: "document", title: "Document", text: ({ docId }) => docId, orderBy: "doc_id" },
-  {
-    id: "time",
-    title: "Accepted",
-    text: ({ createTime }) => timeText(createTime),
-    cell: ({ createTime }) => <Time value={createTime} />,
-    orderBy: "create_time",
-  },
+  timeColumn({ id: "time", title: "Accepted", time: ({ createTime }) => createTime, orderBy: "create_time" }),
   {
     id: "by",
     title: "Accepted by",

@@ -10,8 +10,8 @@ import { ScreenLink } from "../frame/screen-link.tsx";
 import { useSearchState } from "../frame/search.ts";
 import type { Column } from "../list/columns.ts";
 import { List } from "../list/list.tsx";
+import { timeColumn } from "../list/time-column.tsx";
 import { enumText } from "../object/enum-text.ts";
-import { Time, timeText } from "../object/time.tsx";
 import type { ImageProps } from "./image-packages.tsx";
 import { ReferrerTree, signerText } from "./referrer-tree.tsx";
 
@@ -19,12 +19,7 @@ const columns: readonly Column<ImageReferrer>[] = [
   { id: "type", title: "Type", text: ({ artifactType, mediaType }) => artifactType || mediaType },
   { id: "state", title: "Signature", text: ({ state }) => enumText(SignatureStateSchema, state) },
   { id: "signers", title: "Signed by, or why not trusted", text: ({ signatures }) => signatures.map(signerText).join(", ") },
-  {
-    id: "created",
-    title: "Pushed",
-    text: ({ createTime }) => timeText(createTime),
-    cell: ({ createTime }) => <Time value={createTime} />,
-  },
+  timeColumn({ id: "created", title: "Pushed", time: ({ createTime }) => createTime }),
   { id: "size", title: "Bytes of the manifest", text: ({ size }) => String(size), isHidden: true },
 ];
 

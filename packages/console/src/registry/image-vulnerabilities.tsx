@@ -13,8 +13,8 @@ import { Text } from "@mantine/core";
 import { useSearchState } from "../frame/search.ts";
 import type { Column } from "../list/columns.ts";
 import { List } from "../list/list.tsx";
+import { timeColumn } from "../list/time-column.tsx";
 import { enumChoices, enumText, enumValue } from "../object/enum-text.ts";
-import { Time, timeText } from "../object/time.tsx";
 import type { ImageProps } from "./image-packages.tsx";
 
 const columns: readonly Column<ImageVulnerability>[] = [
@@ -40,13 +40,7 @@ const columns: readonly Column<ImageVulnerability>[] = [
   },
   { id: "platform", title: "Platform", text: ({ platform }) => platform, isHidden: true },
   { id: "aliases", title: "Other ids", text: ({ vulnerability }) => vulnerability?.aliases.join(", ") ?? "", isHidden: true },
-  {
-    id: "since",
-    title: "Known since",
-    text: ({ vulnerability }) => timeText(vulnerability?.openTime),
-    cell: ({ vulnerability }) => <Time value={vulnerability?.openTime} />,
-    isHidden: true,
-  },
+  timeColumn({ id: "since", title: "Known since", time: ({ vulnerability }) => vulnerability?.openTime, isHidden: true }),
 ];
 
 function fixText({ vulnerability }: ImageVulnerability): string {

@@ -1,5 +1,4 @@
 /** The image repositories of the organization, or of one group. */
-
 import { CatalogTier, type Repo, RepoSchema, ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { Text } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
@@ -9,7 +8,7 @@ import { ScreenTitle } from "../frame/screen-title.tsx";
 import { useSearchState } from "../frame/search.ts";
 import type { Column } from "../list/columns.ts";
 import { List } from "../list/list.tsx";
-import { Time, timeText } from "../object/time.tsx";
+import { timeColumn } from "../list/time-column.tsx";
 
 const columns: readonly Column<Repo>[] = [
   {
@@ -25,13 +24,7 @@ const columns: readonly Column<Repo>[] = [
   },
   { id: "description", title: "Description", text: ({ description }) => description },
   { id: "tier", title: "Tier", text: ({ catalogTier }) => tierText(catalogTier), isHidden: true },
-  {
-    id: "created",
-    title: "Created",
-    text: ({ createTime }) => timeText(createTime),
-    cell: ({ createTime }) => <Time value={createTime} />,
-    orderBy: "create_time",
-  },
+  timeColumn({ id: "created", title: "Created", time: ({ createTime }) => createTime, orderBy: "create_time" }),
   { id: "uid", title: "uid", text: ({ uid }) => uid, isHidden: true },
 ];
 

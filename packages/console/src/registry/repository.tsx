@@ -12,13 +12,14 @@ import { ScreenLink } from "../frame/screen-link.tsx";
 import { useSearchState } from "../frame/search.ts";
 import type { Column } from "../list/columns.ts";
 import { List } from "../list/list.tsx";
+import { timeColumn } from "../list/time-column.tsx";
 import { BindingsTab } from "../object/bindings-tab.tsx";
 import { CopyText } from "../object/copy-text.tsx";
 import { Details } from "../object/details.tsx";
 import { EventsTab } from "../object/events-tab.tsx";
 import { ObjectFrame } from "../object/object.tsx";
 import { parentOf } from "../object/parent-of.ts";
-import { Time, timeText } from "../object/time.tsx";
+import { Time } from "../object/time.tsx";
 import { useObject } from "../object/use-object.ts";
 import { GroupPath } from "../tree/group-path.tsx";
 import { DeleteRepositoryButton } from "./delete-repository.tsx";
@@ -112,13 +113,7 @@ const columns: readonly Column<Tag>[] = [
       </ScreenLink>
     ),
   },
-  {
-    id: "updated",
-    title: "Moved",
-    text: ({ updateTime }) => timeText(updateTime),
-    cell: ({ updateTime }) => <Time value={updateTime} />,
-    orderBy: "update_time",
-  },
+  timeColumn({ id: "updated", title: "Moved", time: ({ updateTime }) => updateTime, orderBy: "update_time" }),
   { id: "deprecated", title: "End of life", text: ({ deprecated }) => (deprecated ? "yes" : ""), isHidden: true },
 ];
 

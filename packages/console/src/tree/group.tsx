@@ -8,12 +8,13 @@ import { screenPath, useObjectUid, useOrganization } from "../frame/organization
 import { ScreenLink } from "../frame/screen-link.tsx";
 import type { Column } from "../list/columns.ts";
 import { List } from "../list/list.tsx";
+import { timeColumn } from "../list/time-column.tsx";
 import { BindingsTab } from "../object/bindings-tab.tsx";
 import { Details } from "../object/details.tsx";
 import { EventsTab } from "../object/events-tab.tsx";
 import { ObjectFrame } from "../object/object.tsx";
 import { parentOf } from "../object/parent-of.ts";
-import { Time, timeText } from "../object/time.tsx";
+import { Time } from "../object/time.tsx";
 import { useObject } from "../object/use-object.ts";
 import { CreateGroupButton } from "./create-group.tsx";
 import { DeleteGroupButton } from "./delete-group.tsx";
@@ -81,13 +82,7 @@ const columns: readonly Column<Group>[] = [
     orderBy: "name",
   },
   { id: "description", title: "Description", text: ({ description }) => description },
-  {
-    id: "created",
-    title: "Created",
-    text: ({ createTime }) => timeText(createTime),
-    cell: ({ createTime }) => <Time value={createTime} />,
-    orderBy: "create_time",
-  },
+  timeColumn({ id: "created", title: "Created", time: ({ createTime }) => createTime, orderBy: "create_time" }),
   { id: "uid", title: "uid", text: ({ uid }) => uid, isHidden: true },
 ];
 
