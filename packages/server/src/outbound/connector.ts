@@ -6,6 +6,7 @@ import { buildConnector } from "undici";
 import type { AddressPolicy } from "./address.ts";
 import { OutboundError } from "./error.ts";
 import { lookUpName, type Resolve } from "./name-lookup.ts";
+import { acceptContinue } from "./unasked-continue.ts";
 
 const MAX_READ_BYTES = 2048;
 
@@ -40,7 +41,7 @@ function guard(
     connect(options, (error, socket) => {
       if (error !== null) return callback(error, null);
       if (isAllowed(socket.remoteAddress ?? ""))
-        return callback(null, limitReads(socket, maxAnswerBytes, options.host ?? options.hostname));
+        return callback(null, limitReads(acceptContinue(socket), maxAnswerBytes, options.host ?? options.hostname));
       socket.destroy();
       callback(denied(options.hostname), null);
     });
