@@ -32,6 +32,9 @@ export function createAgent({ maxConnections, ...options }: AgentOptions): Agent
     connections: maxConnections,
     pipelining: 1,
     keepAliveTimeout: KEEP_ALIVE_MS,
+    // Each request has a limit of its own, which may be longer than the five minutes of undici.
+    headersTimeout: 0,
+    bodyTimeout: 0,
     maxHeaderSize: MAX_HEADER_BYTES,
   });
   return {
