@@ -83,7 +83,7 @@ export interface PlainEvent {
 
 /** Appends at most a thousand events, the limit of one statement's parameters, in the order given. */
 export async function appendPlainEvents(db: WriteDb, events: readonly PlainEvent[], names: PlainNames): Promise<void> {
-  const rows = events.map((event) => ({ ...rowOf(event, names), data: wholeData(event) }));
+  const rows = events.map((event) => ({ ...rowOf(event, names), data: plainData(event) }));
   await insertRows(db, rows, names);
   await auditEvents(db, events.map(auditedEvent));
 }
@@ -92,7 +92,8 @@ function auditedEvent({ type, subject, group, actor, now, body }: PlainEvent): A
   return { type, subject, group, actor, now, body: () => JSON.stringify(body) };
 }
 
-function wholeData(event: PlainEvent): string {
+/** The data of an event whose body is plain JSON. */
+export function plainData(event: Pick<PlainEvent, "actor" | "group" | "body">): string {
   return `{${actorOf(event, event.group)}"body":${JSON.stringify(event.body)}}`;
 }
 

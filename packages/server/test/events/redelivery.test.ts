@@ -163,4 +163,14 @@ describeWithWorld("redelivery", (world) => {
     const { events } = await world.must(EventsService.method.listEvents, { parent: group });
     assert.ok(events.length > 0 && !events.some(({ id }) => id === eventId));
   });
+
+  it("a test event has the same claims of its actor as other events", async () => {
+    const { uid, group } = await given.subscribe();
+    const { eventId } = await world.must(sendTestEvent, { uid });
+    const outbox = world.store.reader.selectFrom("outbox").select("data");
+    const { actor, body } = JSON.parse((await outbox.where("id", "=", eventId).executeTakeFirstOrThrow()).data);
+    const { events } = await world.must(EventsService.method.listEvents, { parent: group });
+    assert.deepEqual([actor, body], [events[0]?.data?.actor, { uid }]);
+    assert.notDeepEqual(actor.act, {});
+  });
 });

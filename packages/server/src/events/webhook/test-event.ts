@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { WriteDb } from "../../db/store.ts";
 import { parentOf } from "../../lib/uid.ts";
-import type { EventedCall, EventNames } from "../../outbox/outbox.ts";
+import { type EventedCall, type EventNames, plainData } from "../../outbox/outbox.ts";
 
 export interface TestEvent {
   readonly subscriptionUid: string;
@@ -17,6 +17,7 @@ export async function appendTestEvent(
   { profile, baseUrl, onAppend }: EventNames,
 ): Promise<string> {
   const id = randomUUID();
+  const group = parentOf(subscriptionUid);
   await db
     .insertInto("outbox")
     .values({
@@ -24,12 +25,12 @@ export async function appendTestEvent(
       type: `${profile.eventPrefix}.holt.test.v1`,
       source: `${baseUrl}/holt/v1/subscriptions`,
       subject: subscriptionUid,
-      group_uid: parentOf(subscriptionUid),
+      group_uid: group,
       time: now.toISOString(),
       audience: "test",
       body_type: "",
       extensions: "{}",
-      data: JSON.stringify({ actor, body: { uid: subscriptionUid } }),
+      data: plainData({ actor, group, body: { uid: subscriptionUid } }),
     })
     .execute();
   db.afterCommit(onAppend);
