@@ -1,5 +1,6 @@
 /** Tests which sink receives which event, when and in which order, on both stores with a real server and sinks. */
 import assert from "node:assert/strict";
+import type { ServerResponse } from "node:http";
 import { describe, test } from "node:test";
 import { sql } from "kysely";
 import {
@@ -82,6 +83,23 @@ for (const store of storeNames) {
       await until(() => sink.names("/").length === 3);
       assert.deepEqual(sink.names("/"), numbered(3));
     });
+
+    for (const status of [204, 500])
+      test(`an event that is redelivered during an attempt is sent again after the attempt ends with ${status}`, async () => {
+        const attempts: ServerResponse[] = [];
+        await using sink = await startSink(({ name }, response) => {
+          if (name !== "g0" || attempts.push(response) > 1) response.end();
+        });
+        await using server = await start({ env: { ...patientSettings, HOLT_WEBHOOK_BACKOFF: "24h" } });
+        const uid = await subscribe(server, server.orgUid, `${sink.url}/`);
+        await makeGroup(server, server.orgUid, "g0");
+        await until(() => attempts.length === 1);
+        const eventId = sink.received.find(({ name }) => name === "g0")?.id;
+        await call(server, "POST", `/holt/v1/subscriptions/${uid}/deliveries:redeliver`, { eventId });
+        attempts[0]?.writeHead(status).end();
+        await until(() => attempts.length === 2);
+        await until(async () => (await deliveriesOf(server, uid)).every(({ state }) => state === "delivered"));
+      });
 
     test("a sink that never answers does not delay other sinks", async () => {
       await using sink = await startSink(({ path }, response) => void (path.startsWith("/dead") || response.end()));

@@ -140,7 +140,7 @@ test("an outcome on PostgreSQL reads its own delivery and not the backlog", asyn
   const time = clock.now().toISOString();
   const times = { next_attempt_time: time, first_attempt_time: time, last_attempt_time: time };
   const rest = { state: "delivered", attempts: 1, status_code: 204, error: "", latency_ms: 1, exchange: "" } as const;
-  await outcomes.record({ subscription_uid: "queue", position: 31_000, ...times, ...rest });
+  await outcomes.record({ subscription_uid: "queue", position: 31_000, due_time: "", ...times, ...rest });
   const stored = await store.reader.selectFrom("delivery").select("state").where("position", "=", 31_000).execute();
   assert.deepEqual(stored, [{ state: "delivered" }]);
   assert.equal(read.length, 1);

@@ -7,6 +7,8 @@ import type { Verdict } from "./retry.ts";
 export interface Outcome extends Pick<Verdict, "state" | "next_attempt_time"> {
   readonly subscription_uid: string;
   readonly position: number;
+  /** When the delivery was due that was attempted. */
+  readonly due_time: string;
   readonly attempts: number;
   readonly first_attempt_time: string;
   readonly last_attempt_time: string;
@@ -19,6 +21,7 @@ export interface Outcome extends Pick<Verdict, "state" | "next_attempt_time"> {
 const COLUMNS = {
   subscription_uid: "text",
   position: "bigint",
+  due_time: "text",
   state: "text",
   next_attempt_time: "text",
   attempts: "bigint",
@@ -31,8 +34,8 @@ const COLUMNS = {
 } as const;
 
 /**
- * Also where the lease is lost: an event that was delivered stays delivered. Changes pending deliveries only, as
- * another server may have been quicker.
+ * Also where the lease is lost: an event that was delivered stays delivered. Changes only deliveries that are pending since
+ * before the attempt: another server may have been quicker, or a caller may have redelivered the event meanwhile.
  */
 export async function appendOutcomes(db: WriteDb, outcomes: readonly Outcome[]): Promise<void> {
   if (outcomes.length === 0) return;
@@ -52,6 +55,7 @@ export async function appendOutcomes(db: WriteDb, outcomes: readonly Outcome[]):
     }))
     .whereRef("delivery.subscription_uid", "=", "r.subscription_uid")
     .whereRef("delivery.position", "=", "r.position")
+    .whereRef("delivery.next_attempt_time", "=", "r.due_time")
     // By the primary key: to PostgreSQL few deliveries seem to be pending, and it would read all of a backlog.
     .where(sql<boolean>`${db.dialect.frequent("delivery.state")} = 'pending'`);
   await db.append(update.compile());

@@ -145,6 +145,7 @@ function outcomeOf(uid: string, delivery: DueDelivery, { begun, latencyMs, resul
   return {
     subscription_uid: uid,
     position: delivery.position,
+    due_time: delivery.next_attempt_time,
     state: verdict.state,
     next_attempt_time: verdict.next_attempt_time,
     attempts: delivery.attempts + 1,

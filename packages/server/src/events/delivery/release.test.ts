@@ -46,7 +46,7 @@ describeOnStores("releases of queues", (open) => {
       (await deliveries(store)).map((row) => row.state),
       ["delivered", "pending", "delivered", "pending"],
     );
-    await run([outcome("org", 2), outcome("org", 4)], HEALTHY);
+    await run([outcome("org", 2, { due_time: later }), outcome("org", 4, { due_time: now })], HEALTHY);
     assert.equal((await queue(store, "org")).next_time, null);
     await append(store);
     await publish(store, clock, "dev.holt");

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { Store } from "../../../src/db/store.ts";
 import type { Outcome } from "../../../src/events/delivery/outcome.ts";
 import { createSlots } from "../../../src/jobs/fair-share.ts";
+import { createManualClock } from "../manual-clock.ts";
 
 export const ORG = "a".repeat(40);
 export const TEAM = `${ORG}/${"1".repeat(16)}`;
@@ -56,10 +57,12 @@ export const capacityOf = (healthy: number, failing: number) => ({
   failing: createSlots({ slots: failing, shareOfOne: 1 / 2 }),
 });
 
+/** By default of a delivery that was due at the first time of a manual clock. */
 export function outcome(uid: string, position: number, changes: Partial<Outcome> = {}): Outcome {
   return {
     subscription_uid: uid,
     position,
+    due_time: createManualClock().now().toISOString(),
     state: "delivered",
     next_attempt_time: null,
     attempts: 1,
