@@ -165,6 +165,17 @@ test("a commit can be repeated after the blob was removed", async () => {
   await assert.rejects(blobs.commit(upload, digest), NoSuchUpload);
 });
 
+test("a commit whose upload is aborted meanwhile ends with NoSuchUpload", { timeout: 20_000 }, async () => {
+  const [upload, content] = [newUpload(), randomBytes(64 * 1024 * 1024)];
+  const digest = digestOf(content, "sha512");
+  await blobs.append(upload, stream(content), 0);
+  // Another server of the same folder aborts it while this one hashes the bytes.
+  const commit = assert.rejects(blobs.commit(upload, digest), NoSuchUpload);
+  await createFilesystemBlobs({ dataDir, log }).abort(upload);
+  await commit;
+  assert.equal(await blobs.stat(digest), undefined);
+});
+
 test("existing content is stored once and replaced if it is truncated on disk", async () => {
   const content = randomBytes(1000);
   const digest = await push(blobs, content);

@@ -1,8 +1,9 @@
 /** Makes uploaded files available under the names of their blobs, durably, also on file systems without hard links. */
 import { copyFile, link, mkdir, open, rename } from "node:fs/promises";
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
 import { statFile } from "./stat-file.ts";
 import { codeOf } from "./storage-error.ts";
+import { NoSuchUpload } from "./store.ts";
 import { syncFolder } from "./sync-folder.ts";
 
 /** Error codes of file systems without hard links, or with too few of them. */
@@ -11,6 +12,7 @@ const NO_LINK_CODES = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLI
 /**
  * Makes a file available under another name, durably, unless a file with that name has at least `size` bytes. The folder of the
  * name is created.
+ * @throws NoSuchUpload if the upload was aborted meanwhile
  */
 export async function linkFile(source: string, target: string, size: number): Promise<void> {
   const folder = dirname(target);
@@ -21,6 +23,7 @@ export async function linkFile(source: string, target: string, size: number): Pr
     } catch (error) {
       const code = codeOf(error);
       if (code === "ENOENT") {
+        if ((await statFile(source)) === undefined) throw new NoSuchUpload(basename(source));
         // The folder must be durable before its files can be.
         await makeFolder(folder);
         await syncFolder(dirname(folder));
