@@ -21,6 +21,8 @@ export interface RepoRequest {
   readonly action: RegistryAction;
   /** Capabilities at the repo. */
   readonly needed: bigint;
+  /** Whether the rights that everybody has do not suffice. */
+  readonly needsOwnRights?: true;
 }
 
 export interface PushRequest {
@@ -31,7 +33,7 @@ export interface PushRequest {
 }
 
 /**
- * Finds an existing repo: by the caller's own rights, and otherwise by those that everybody has.
+ * Finds an existing repo: by the caller's own rights, and otherwise by those that everybody has, unless the request needs own rights.
  * @throws OciError NAME_UNKNOWN, with the same message whether the repo does not exist or the caller holds no right to
  * repos at it; DENIED; InsufficientScope, which is the only one for anonymous callers
  */
@@ -41,7 +43,7 @@ export async function openRepo(db: ReadDb, caller: ContentCaller, request: RepoR
 
 /** @param own the target that the caller's own rights show */
 async function openFound(own: RepositoryTarget | undefined, db: ReadDb, caller: ContentCaller, request: RepoRequest): Promise<string> {
-  if (!isHeld(own, caller, request)) {
+  if (request.needsOwnRights === undefined && !isHeld(own, caller, request)) {
     const publicUid = await findPublicRepo(db, caller, request);
     if (publicUid !== undefined) {
       assertInScope(caller, request.name, request.action);

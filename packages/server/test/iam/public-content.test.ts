@@ -238,6 +238,18 @@ describeWithWorld("public content", (world) => {
       await world.must(GroupsService.method.updateGroup, { group: { uid, name: `former-${uid}` }, updateMask: { paths: ["name"] } });
   });
 
+  it("a caller whose only right to a repository is that it is public sees no history of its tags", async () => {
+    const { as, owner, team } = actions(world);
+    const { name } = await team();
+    const stranger = await world.user();
+    const reader = await world.robot(world.orgUid, [Capability.CAP_TAG_LIST]);
+    const statusOf = async (client: RegistryClient) => (await client.send("GET", `${name}/open/_holt/history/1`)).status;
+    assert.equal(await statusOf(as(`Bearer ${stranger.token}`)), 404);
+    for (const client of [owner(), as(`Bearer ${reader.token}`)]) assert.equal(await statusOf(client), 200);
+    const tags = await as(`Bearer ${stranger.token}`).send("GET", `${name}/open/tags/list`);
+    assert.deepEqual(tags.json(), { name: `${name}/open`, tags: ["1"] });
+  });
+
   it("anonymous clients read public Python packages, and no provenance names its publisher", async () => {
     const { as, owner, publish } = actions(world);
     const group = await world.group(world.orgUid, "py-open");

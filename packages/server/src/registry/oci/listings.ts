@@ -65,11 +65,14 @@ export async function listReferrers(exchange: OciRequest, subject: string, { sto
   });
 }
 
-/** Not in the specification: `/v2/<name>/_holt/history/<tag>?start=&end=`. Includes the history of deleted tags. */
+/**
+ * Not in the specification: `/v2/<name>/_holt/history/<tag>?start=&end=`. Includes the history of deleted tags, and content that the
+ * repository may have had before it became public.
+ */
 export async function listHistory(exchange: OciRequest, tag: string, { store }: OciParts): Promise<void> {
   assertRead(exchange);
   const { name, query, caller } = exchange;
-  const repoUid = await openRepo(store.reader, caller, { name, action: "pull", needed: rights.listTags });
+  const repoUid = await openRepo(store.reader, caller, { name, action: "pull", needed: rights.listTags, needsOwnRights: true });
   const history = await readTagHistory(store.reader, repoUid, tag, { start: timeOf(query, "start"), end: timeOf(query, "end") });
   answerJson(exchange, { history: history.map(({ time, digest }) => ({ updateTimestamp: time, digest })) });
 }
