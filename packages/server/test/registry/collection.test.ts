@@ -10,6 +10,7 @@ import { Readable } from "node:stream";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { digestOf } from "../../src/blobs/digest.ts";
 import { type BlobStore, NoSuchBlob } from "../../src/blobs/store.ts";
+import { countOf } from "../../src/db/resource-count.ts";
 import type { Store } from "../../src/db/store.ts";
 import type { CollectionReport } from "../../src/registry/collection/gc.ts";
 import type { Garbage } from "../../src/registry/collection/walk-phases.ts";
@@ -114,6 +115,32 @@ for (const kind of ["sqlite", "postgres"] as const) {
       await collectAfterGrace();
       assert.equal((await links()).size, 0);
       assert.ok(!(await hasBytes(layer)));
+    });
+
+    test("a manifest with many tags is deleted in several transactions, each with few of its tags", async (t) => {
+      const { digest } = await world.pushImage(repo, { tag: "t" });
+      await world.pushImage(repo, { tag: "other" });
+      await world.store.transaction(async (db) => {
+        const now = world.clock.now();
+        for (let i = 0; i < 600; i++) await upsertTag(db, { repoUid: repo, name: `t${i}`, digest, now, actor: "" });
+      });
+      const transaction = t.mock.method(world.store, "transaction");
+      await world.deleteManifest(repo, digest);
+      assert.equal(transaction.mock.callCount(), 2);
+      const tags = await world.store.reader.selectFrom("tag").select("name").where("parent", "=", repo).execute();
+      assert.deepEqual(tags, [{ name: "other" }]);
+      assert.equal((await countOf(world.store.reader, "tag", repo)).below, 1);
+      assert.ok(!(await manifests()).has(digest));
+    });
+
+    test("tags of a digest that was never pushed stay when its deletion is refused", async () => {
+      const digest = digestOf(randomBytes(9));
+      await world.store.transaction(async (db) => {
+        const now = world.clock.now();
+        for (let i = 0; i < 501; i++) await upsertTag(db, { repoUid: repo, name: `t${i}`, digest, now, actor: "" });
+      });
+      await assert.rejects(world.deleteManifest(repo, digest), { code: "MANIFEST_UNKNOWN" });
+      assert.equal((await countOf(world.store.reader, "tag", repo)).below, 501);
     });
 
     test("a referrer of a missing manifest is deleted after its grace period", async () => {

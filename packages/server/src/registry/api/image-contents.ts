@@ -9,14 +9,15 @@ import {
   ImageContentsService,
 } from "@holt/api/gen/holt/v1/image_contents_pb.ts";
 import { actorFromPrincipal } from "../../access/actor.ts";
-import { implement, read, write } from "../../api/call/implement.ts";
+import type { Call } from "../../api/call/call.ts";
+import { implement, read } from "../../api/call/implement.ts";
 import { isDigest } from "../../blobs/digest.ts";
 import type { BlobReference } from "../../blobs/references.ts";
-import type { ReadDb } from "../../db/store.ts";
+import type { ReadDb, Store } from "../../db/store.ts";
 import type { Parsers } from "../../jobs/parsers.ts";
 import { invalidArguments, notFound } from "../../lib/errors.ts";
 import type { EventNames } from "../../outbox/outbox.ts";
-import { deleteManifestIn } from "../collection/delete-content.ts";
+import { type ApiDeletion, deleteManifestIn, untagManifest } from "../collection/delete-content.ts";
 import { previewRemoval, type Removal, type RemovedContent, removalOf } from "../collection/deletion-preview.ts";
 import { type PlatformLayers, readImageLayers } from "../content/image-layers.ts";
 import { OciError } from "../oci-error.ts";
@@ -28,12 +29,13 @@ const MAX_DIFFERENCES = 5000;
 const MAX_NAMED = 100;
 
 export interface ImageContentsCollaborators {
+  readonly store: Store;
   readonly parsers: Parsers;
   readonly names: EventNames;
   readonly blobReferences: readonly BlobReference[];
 }
 
-export function imageContentsService({ parsers, names, blobReferences }: ImageContentsCollaborators) {
+export function imageContentsService({ store, parsers, names, blobReferences }: ImageContentsCollaborators) {
   return implement(
     ImageContentsService,
     {
@@ -61,17 +63,31 @@ export function imageContentsService({ parsers, names, blobReferences }: ImageCo
         return previewFrom(removal, await previewRemoval(db, removal, blobReferences));
       }),
 
-      deleteImage: write(async ({ uid, digest }, { db, now, principal, access }) => {
-        await assertManifest(db, uid, digest);
-        const actor = principal === undefined ? undefined : actorFromPrincipal(principal, access);
-        await deleteManifestIn(db, digest, { repoUid: uid, origin: { actor }, now }, names).catch((error: unknown) => {
-          throw error instanceof OciError ? notFound("Image", digest) : error;
-        });
-        return create(EmptySchema);
-      }),
+      deleteImage: {
+        kind: "write",
+        async prepare({ uid, digest }, call) {
+          await assertManifest(call.db, uid, digest);
+          await imageNotFound(digest, untagManifest(digest, deletionOf(uid, call), { store, names }));
+        },
+        async handle({ uid, digest }, call) {
+          await imageNotFound(digest, deleteManifestIn(call.db, digest, deletionOf(uid, call), names));
+          return create(EmptySchema);
+        },
+      },
     },
     "Repo",
   );
+}
+
+function deletionOf(repoUid: string, { now, principal, access }: Call<ReadDb>): ApiDeletion {
+  return { repoUid, origin: { actor: principal === undefined ? undefined : actorFromPrincipal(principal, access) }, now };
+}
+
+/** @throws HoltError NOT_FOUND for an OciError of the deletion */
+function imageNotFound<T>(digest: string, deletion: Promise<T>): Promise<T> {
+  return deletion.catch((error: unknown) => {
+    throw error instanceof OciError ? notFound("Image", digest.slice(0, 200)) : error;
+  });
 }
 
 function platformOf({ os, architecture, variant, size, manifest_digest, config_digest, layers }: PlatformLayers) {

@@ -2,7 +2,9 @@
  * Deletes tags, manifests and links to blobs. Content that they referred to stays readable by its digest until
  * collection deletes it after the grace period.
  */
+import { sql } from "kysely";
 import type { Store, WriteDb } from "../../db/store.ts";
+import { deleteAllButLastChunk } from "../../jobs/delete-in-chunks.ts";
 import type { EventedCall, EventNames } from "../../outbox/outbox.ts";
 import { lockRepo } from "../content/lock-repo.ts";
 import { appendTagDeleted, type Origin, type RegistryNames } from "../content/oci-events.ts";
@@ -36,39 +38,74 @@ export function deleteTag(name: string, deletion: Deletion, { store, names }: De
   });
 }
 
+/** Tags that one transaction deletes, each with an event. More would let other writers wait for seconds. */
+const TAGS_PER_TRANSACTION = 500;
+
 /** "Deleting manifests": also deletes the tags of the manifest. @throws OciError MANIFEST_UNKNOWN */
-export function deleteManifest(digest: string, deletion: Deletion, { store, names }: DeletionOptions): Promise<void> {
-  return store.transaction((db) => deleteManifestIn(db, digest, deletion, names));
+export async function deleteManifest(digest: string, deletion: Deletion, options: DeletionOptions): Promise<void> {
+  await untagManifest(digest, deletion, options);
+  await options.store.transaction((db) => deleteManifestIn(db, digest, deletion, options.names));
 }
 
-/** As `deleteManifest`, in the caller's transaction. */
-export async function deleteManifestIn(
-  db: WriteDb,
+/**
+ * Deletes most tags of a manifest that has many, in transactions of their own. Call it before `deleteManifestIn`; a deletion that was
+ * interrupted can be repeated. @throws OciError MANIFEST_UNKNOWN
+ */
+export function untagManifest(
   digest: string,
+  deletion: ApiDeletion,
+  { store, names }: { readonly store: Store; readonly names: EventNames },
+): Promise<void> {
+  const { repoUid } = deletion;
+  const tags = { table: "tag", key: ["uid"], condition: sql<boolean>`parent = ${repoUid} and digest = ${digest}` };
+  return deleteAllButLastChunk({ store, chunkSize: TAGS_PER_TRANSACTION }, tags, async (db, limit) => {
+    await lockForDeletion(db, repoUid);
+    await assertManifest(db, repoUid, digest);
+    return removeTagsOf(db, { digest, limit }, deletion, names);
+  });
+}
+
+/** Tags can refer to a manifest that was never pushed, and then stay. */
+async function assertManifest(db: WriteDb, repoUid: string, digest: string): Promise<void> {
+  const query = db.selectFrom("manifest").select("digest").where("repo_uid", "=", repoUid).where("digest", "=", digest);
+  if ((await query.executeTakeFirst()) === undefined) throw manifestUnknown(digest);
+}
+
+function manifestUnknown(digest: string): OciError {
+  return new OciError("MANIFEST_UNKNOWN", `there is no manifest ${digest}`);
+}
+
+/** @returns the number of deleted tags */
+async function removeTagsOf(
+  db: WriteDb,
+  { digest, limit }: { readonly digest: string; readonly limit?: number },
   { repoUid, origin, now }: ApiDeletion,
   names: EventNames,
-): Promise<void> {
-  await lockForDeletion(db, repoUid);
-  const tags = await db
-    .selectFrom("tag")
-    .select(["uid", "name", "digest"])
-    .where("parent", "=", repoUid)
-    .where("digest", "=", digest)
-    .execute();
+): Promise<number> {
+  const all = db.selectFrom("tag").select(["uid", "name", "digest"]).where("parent", "=", repoUid).where("digest", "=", digest);
+  const tags = await (limit === undefined ? all : all.limit(limit)).execute();
   for (const tag of tags) {
     await removeTag(db, tag, now);
     await appendTagDeleted(db, { uid: tag.uid, origin, now }, names);
   }
+  return tags.length;
+}
+
+/** As `deleteManifest`, in the caller's transaction. */
+export async function deleteManifestIn(db: WriteDb, digest: string, deletion: ApiDeletion, names: EventNames): Promise<void> {
+  const { repoUid, now } = deletion;
+  await lockForDeletion(db, repoUid);
+  await removeTagsOf(db, { digest }, deletion, names);
   await touchReferences(db, repoUid, digest, now);
   const { numDeletedRows } = await db
     .deleteFrom("manifest")
     .where("repo_uid", "=", repoUid)
     .where("digest", "=", digest)
     .executeTakeFirstOrThrow();
-  if (numDeletedRows === 0n) throw new OciError("MANIFEST_UNKNOWN", `there is no manifest ${digest}`);
+  if (numDeletedRows === 0n) throw manifestUnknown(digest);
 }
 
-/** "Deleting blobs": from this repository. @throws OciError BLOB_UNKNOWN; DENIED where a manifest of the repository needs it */
+/** "Deleting blobs": from this repository. @throws OciError BLOB_UNKNOWN; UNSUPPORTED where a manifest of the repository needs it */
 export function deleteBlob(digest: string, { repoUid }: Deletion, { store }: DeletionOptions): Promise<void> {
   return store.transaction(async (db) => {
     await lockForDeletion(db, repoUid);
