@@ -68,8 +68,8 @@ export function readOsvVulnerability(document: Node, context: ReadContext): Vuln
 }
 
 function osvReferenceType(name: unknown): Reference_Type {
-  const type = typeof name === "string" ? Reference_Type[name as keyof typeof Reference_Type] : undefined;
-  return type ?? Reference_Type.WEB;
+  const isKnown = typeof name === "string" && Object.hasOwn(Reference_Type, name);
+  return isKnown ? Reference_Type[name as keyof typeof Reference_Type] : Reference_Type.WEB;
 }
 
 export function isCve(document: Node): boolean {

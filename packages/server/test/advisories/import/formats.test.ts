@@ -215,6 +215,14 @@ describeWithWorld("imported formats", (world) => {
     });
   });
 
+  test("a reference of an unknown type is a web reference, whatever the type is called", async () => {
+    const names = ["constructor", "toString", "__proto__", "1", "advisory"];
+    const references = names.map((type) => ({ type, url: `https://example.test/${type}` }));
+    await importJson(world, osv({ id: "REF-1", references }), { kind: "vulnerabilities" });
+    const expected = names.map((name) => [10, `https://example.test/${name}`]);
+    assert.deepEqual((await metadata(world, "REF-1"))?.references, expected);
+  });
+
   test("a CSAF document has the scores, the description and the references of its vulnerabilities", async () => {
     const vulnerability = {
       cve: "CVE-2026-0012",
