@@ -207,4 +207,12 @@ Architecture: amd64
     await given.importAdvisories([wolfi("CVE-2024-1008", "moving", "1.4-r0")]);
     assert.deepEqual(await given.found(digest), ["CVE-2024-1008 moving 1.5-r0 UNKNOWN OPEN"]);
   });
+
+  test("an import that has a record in two states takes the ranges of the later one", async () => {
+    const digest = await given.push(["corrected 1.5-r0"]);
+    const earlier = wolfi("CVE-2024-1016", "corrected", "1.6-r0");
+    const later = wolfi("CVE-2024-1016", "corrected", "1.4-r0", { modified: "2024-02-02T00:00:00Z" });
+    await given.importAdvisories([later, earlier]);
+    assert.deepEqual(await given.found(digest), []);
+  });
 });

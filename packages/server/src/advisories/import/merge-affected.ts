@@ -10,10 +10,11 @@ interface Known {
   readonly affected: StoredAffected | undefined;
 }
 
-/** The rows of one package, of all releases of a distribution. */
+/** The entries of one package, for all releases of a distribution. A later state of the record replaces an earlier one. */
 export function joinAffected(one: AffectedVersions | undefined, other: AffectedVersions | undefined): AffectedVersions | undefined {
   if (one === undefined || other === undefined) return one ?? other;
-  return { modified: Math.max(one.modified, other.modified), entries: [...one.entries, ...other.entries] };
+  if (one.modified !== other.modified) return one.modified > other.modified ? one : other;
+  return { modified: one.modified, entries: [...one.entries, ...other.entries] };
 }
 
 /** Undefined if the stored ones stay. */
