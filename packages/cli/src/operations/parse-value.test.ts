@@ -8,6 +8,10 @@ test("durations have units, and may be combined", () => {
   assert.deepEqual(given.map(parseDuration), [90, 43_200, 604_800, 5400, 0.25, 5400, undefined, undefined, undefined, undefined]);
 });
 
+test("a fraction of a duration has no more digits than the API accepts", () => {
+  assert.deepEqual(["1.1h", "2.3d", "100ms200ms"].map(parseDuration), [3960, 198_720, 0.3]);
+});
+
 test("times are RFC 3339, dates, or relative to now", () => {
   const now = new Date("2026-01-31T12:00:00Z");
   const time = (text: string) => parseTime({ name: "since" }, text, now);

@@ -19,7 +19,9 @@ const UNITS: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, h: 360
 export function parseDuration(text: string): number | undefined {
   if (!/^(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+$/.test(text)) return undefined;
   const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|[smhdw])/g)];
-  return parts.reduce((sum, [, count, unit = "s"]) => sum + Number(count) * (UNITS[unit] ?? 1), 0);
+  const seconds = parts.reduce((sum, [, count, unit = "s"]) => sum + Number(count) * (UNITS[unit] ?? 1), 0);
+  // 1.1 hours are 3960.0000000000005 seconds in binary, and the API accepts nine digits.
+  return Math.round(seconds * 1e6) / 1e6;
 }
 
 /** A column's title: `CREATE TIME` for `createTime`. */
