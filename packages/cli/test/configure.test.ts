@@ -175,6 +175,19 @@ describe("holt configure", () => {
     assert.equal(await readFile(file(".m2/settings.xml"), "utf8"), mine);
   });
 
+  test("the settings of pip and Gradle name a group with a space by a valid URL", async () => {
+    await world.group(world.orgUid, "team a");
+    for (const tool of ["pip", "gradle"]) await world.holt.must(["configure", tool, "my-org/team a", "--yes"]);
+    assert.match(await readFile(file("config/pip/pip.conf"), "utf8"), /^index-url = \S+\/libraries\/python\/my-org\/team%20a\/simple\/$/m);
+    const script = await readFile(file(".gradle/init.d/holt.gradle"), "utf8");
+    const [, repository = "", user = "", password = ""] = /uri\("(.*?)"\).*username = "(.*?)".*password = "(.*?)"/s.exec(script) ?? [];
+    assert.equal(repository, `${world.baseUrl}/libraries/java/my-org:team%20a/`);
+    const authorization = `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
+    const answer = await fetch(`${repository}org/example/missing/maven-metadata.xml`, { headers: { authorization } });
+    assert.equal(answer.status, 404, "the group is found, and has no such artifact");
+    for (const tool of ["pip", "gradle"]) await world.holt.must(["configure", tool, "--undo", "--yes"]);
+  });
+
   test("the secret for Kubernetes is printed with a login that the registry accepts", async () => {
     const before = (await pullTokens()).length;
     const secret = parse(await world.holt.must(["configure", "kubernetes", "my-org"]));

@@ -73,13 +73,14 @@ function parseSettings(text: string, path: string): Record<string, unknown> {
   }
 }
 
+/** Names of groups may have spaces, which a URL must not have. */
 function simpleIndex({ url, path }: Target): string {
-  return `${url}/libraries/python/${path}/simple/`;
+  return `${url}/libraries/python/${encodeURI(path)}/simple/`;
 }
 
 /** Java repositories separate the names of folders by colons. */
 function javaRepository({ url, path }: Target): string {
-  return `${url}/libraries/java/${path.replaceAll("/", ":")}/`;
+  return `${url}/libraries/java/${encodeURI(path).replaceAll("/", ":")}/`;
 }
 
 const EMPTY_SETTINGS = '<settings xmlns="http://maven.apache.org/SETTINGS/1.2.0">\n</settings>\n';
