@@ -208,6 +208,10 @@ describe("failures", () => {
     }
   });
 
+  test("a timeout that is longer than a timer can be, or has a fraction of a millisecond, is not over at once", async () => {
+    for (const timeout of ["30d", "365d", "60000.5ms"]) await world.holt.must(["whoami", "--timeout", timeout]);
+  });
+
   test("a command says which fields of a file the server ignored", async () => {
     const create = ["iam", "groups", "create", "--parent", "my-org", "--from-file", "-"];
     const { status, stderr } = await world.holt.run(create, { input: '{"name": "typo", "descripton": "lost"}' });

@@ -3,11 +3,11 @@ import { selectContext } from "../contexts/contexts.ts";
 import { openSession, restTo, type Session, type SessionOptions } from "../contexts/session.ts";
 import { usageFailure } from "../failure.ts";
 import { resolveUid } from "../names/resolve.ts";
-import { parseDuration } from "../output/human.ts";
 import { createOutput, parseFormat } from "../output/output.ts";
 import { confirm } from "../terminal/ask.ts";
 import { interrupted } from "../terminal/interrupts.ts";
 import type { Invocation, OptionValue } from "./invocation.ts";
+import { timeoutFrom } from "./timeout.ts";
 
 export interface ParsedLine {
   readonly arguments: Invocation["arguments"];
@@ -47,15 +47,6 @@ export function createInvocation(line: ParsedLine): Invocation {
     },
     confirm: (question) => confirm(question, { isSkipped: options.yes === true, signal }),
   };
-}
-
-const DEFAULT_TIMEOUT_MS = 60_000;
-
-function timeoutFrom(text: OptionValue): number {
-  if (typeof text !== "string") return DEFAULT_TIMEOUT_MS;
-  const seconds = parseDuration(text);
-  if (!seconds) throw usageFailure(`--timeout: "${text}" must be a duration such as 30s or 5m`);
-  return seconds * 1000;
 }
 
 function listOf(value: OptionValue): readonly string[] {

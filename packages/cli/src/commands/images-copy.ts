@@ -1,12 +1,12 @@
 /** holt images copy: copies an image with all its platforms from one registry to another, without keeping it in between. */
 import type { Invocation } from "../command/invocation.ts";
+import { timeoutFrom } from "../command/timeout.ts";
 import type { Verb } from "../command/verb.ts";
 import { copyImage } from "../copy/copy-image.ts";
 import { createRegistry } from "../copy/registry.ts";
 import { parseRegistryReference, type RegistryReference } from "../copy/registry-reference.ts";
 import type { Repository } from "../copy/repository.ts";
 import { usageFailure } from "../failure.ts";
-import { parseDuration } from "../output/human.ts";
 import { startProgress } from "../terminal/progress.ts";
 
 const HELP = "REPO:TAG or REPO@DIGEST of the context, or of another registry: HOST/REPO:TAG";
@@ -66,7 +66,7 @@ function repositoriesOf(
   target: RegistryReference,
   { signal, option, contextName }: Invocation,
 ): [Repository, Repository] {
-  const timeoutMs = (parseDuration(option("timeout") ?? "60s") ?? 60) * 1000;
+  const timeoutMs = timeoutFrom(option("timeout"));
   const pull = `repository:${source.repository}:pull`;
   const push = `repository:${target.repository}:pull,push`;
   const isSame = source.origin === target.origin;
