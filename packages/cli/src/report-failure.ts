@@ -24,11 +24,20 @@ const FILE_PROBLEMS: ReadonlyMap<string, string> = new Map([
 function failureFrom(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (isHoltError(error)) return failureOfCall(error);
-  const { name, message, stack, code, path } = error as Error & { code?: string; path?: string };
+  const { name, message, stack, code, path, cause } = error as Error & { code?: string; path?: string };
+  if (name === "TimeoutError") return brokenAnswer("did not end in time", error);
+  // The message by which fetch says that the connection ended within a body.
+  if (message === "terminated") return brokenAnswer(`broke off${cause instanceof Error ? `: ${cause.message}` : ""}`, error);
   if (name === "AbortError") return new Failure("interrupted", { status: exitStatus.interrupted });
   const reason = code === undefined ? undefined : FILE_PROBLEMS.get(code);
   if (reason !== undefined) return new Failure(`cannot use ${path ?? "a file"}: ${reason}`, { status: exitStatus.usage });
   return new Failure(message || String(error), { details: stack?.split("\n") ?? [], cause: error });
+}
+
+/** A body is read after the call itself has succeeded. */
+function brokenAnswer(what: string, cause: unknown): Failure {
+  const advice = "check the connection to the server, and try again";
+  return new Failure(`the answer of the server ${what}`, { status: exitStatus.unavailable, advice, cause });
 }
 
 /** By name, so that commands without a failed call do not load the client's errors. */

@@ -1,6 +1,6 @@
 /** Errors for people and exit statuses for scripts. */
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
@@ -210,6 +210,29 @@ describe("failures", () => {
 
   test("a timeout that is longer than a timer can be, or has a fraction of a millisecond, is not over at once", async () => {
     for (const timeout of ["30d", "365d", "60000.5ms"]) await world.holt.must(["whoami", "--timeout", timeout]);
+  });
+
+  test("an answer that breaks off or stalls ends with 9, and leaves an earlier download as it is", async () => {
+    await using server = await listening(
+      createServer((request, response) => {
+        response.writeHead(200, { "content-length": "1000" }).write("begun");
+        if (request.url !== "/stalls") setTimeout(() => response.destroy(), 100);
+      }),
+    );
+    const options = at(`http://127.0.0.1:${server.port}`);
+    const feed = join(world.holt.folder, "feed.zip");
+    await writeFile(feed, "earlier");
+    for (const args of [
+      ["advisories", "export", world.orgUid, "--file", feed, "--yes"],
+      ["advisories", "export", world.orgUid, "--file", "-"],
+      ["api", "GET", "/breaks-off"],
+      ["api", "GET", "/stalls", "--timeout", "1s"],
+    ]) {
+      const { status, stderr } = await world.holt.run(args, options);
+      assert.equal(status, 9, `${args.join(" ")}: ${stderr}`);
+      assert.match(stderr, /^holt: the answer of the server (broke off|did not end in time)/);
+    }
+    assert.equal(await readFile(feed, "utf8"), "earlier");
   });
 
   test("a command says which fields of a file the server ignored", async () => {
