@@ -60,16 +60,20 @@ export interface Rest {
 export function createRest(options: RestOptions): Rest {
   assertBaseUrl(options.baseUrl);
   const backOff = createBackoff(options.retry);
+  const failureFrom = async (error: unknown) => (await import("./rest-failure.ts")).restFailureFrom(error, options.baseUrl);
   async function send<T>(request: RestRequest, read: (response: Response) => T | Promise<T>): Promise<T> {
+    const signal = request.signal ?? new AbortController().signal;
+    const isRepeatable = request.method === "GET" || request.method === "HEAD";
     for (let attempt = 1; ; attempt++) {
       try {
         return await read(await sendOnce(options, request, attempt));
       } catch (error) {
-        const { restFailureFrom } = await import("./rest-failure.ts");
-        const failure = await restFailureFrom(error, options.baseUrl);
-        const isRepeatable = request.method === "GET" || request.method === "HEAD";
-        const signal = request.signal ?? new AbortController().signal;
-        if (signal.aborted || !isRepeatable || !(await backOff(attempt, failure, signal))) throw failure;
+        const failure = await failureFrom(error);
+        if (signal.aborted || !isRepeatable) throw failure;
+        const isRepeated = await backOff(attempt, failure, signal).catch(async (reason: unknown) => {
+          throw await failureFrom(reason);
+        });
+        if (!isRepeated) throw failure;
       }
     }
   }

@@ -71,6 +71,14 @@ test("the deadline of a call ends its wait for a token, too", async () => {
   await assert.rejects(call, { code: "DEADLINE_EXCEEDED" });
 });
 
+test("a call that is aborted in the pause before it is repeated rejects with a HoltError", async () => {
+  const abort = new AbortController();
+  await using busy = await serve((_request, response) => {
+    response.writeHead(429, { "retry-after": "7" }).end(() => setTimeout(() => abort.abort(), 50));
+  });
+  await assert.rejects(createRest(busy).call({ ...GET, signal: abort.signal }), { name: "HoltError", code: "CANCELED" });
+});
+
 test("only GET is repeated, after the pause that the server asks for, and a redirect is not followed", async () => {
   await using busy = await serve((_request, response) => response.writeHead(429, { "retry-after": "7" }).end());
   await using moved = await serve((_request, response) => response.writeHead(302, { location: "http://127.0.0.1:1/" }).end());
