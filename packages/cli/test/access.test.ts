@@ -75,6 +75,9 @@ describe("commands of every day", () => {
     ]);
     assert.match(shown, /printf %s 'holt_pt_\w+' \| docker login -u 'pull-\w+' --password-stdin 127\.0\.0\.1:\d+/);
     assert.match(shown, /<server><id>holt<\/id>/);
+    await world.group(world.orgUid, "team a");
+    const spaced = await holt.must(["pull-token", "create", "my-org/team a", "--name", "machines", "--right", "python-pull"]);
+    assert.match(spaced, /pip install --index-url http:\S+\/libraries\/python\/my-org\/team%20a\/simple\/ PACKAGE/);
   });
 
   test("capabilities of a role have the names that other commands take", async () => {

@@ -45,6 +45,8 @@ describe("failures", () => {
       [["invite", "my-org", "--role", "viewer", "--email", ""], /the option --email is empty\n {2}→ see: holt invite --help/],
       [["invite", "", "--role", "viewer"], /the argument GROUP is empty/],
       [["tree", ""], /the argument GROUP is empty/],
+      [["tree", "--depth", "one"], /--depth: "one" must be a number/],
+      [["tree", "--with", "repo"], /--with: "repo" must be one of repos, identities, roles/],
       [["iam", "groups", "list", "--name="], /the option --name is empty/],
       [["iam", "identities", "list", "--descendants-of", ""], /the option --descendants-of is empty/],
       [["iam", "groups", "list", "--context", ""], /the option --context is empty/],

@@ -51,7 +51,7 @@ function commandsFor({ userName, password }: PullToken, url: string, path: strin
       `printf 'machine %s login %s password %s\\n' ${host.replace(/:\d+$/, "")} '${userName}' '${password}' >> ~/.netrc`,
     );
   if (rights.some((right) => right.startsWith("python")))
-    lines.push(`pip install --index-url ${url}/libraries/python/${path}/simple/ PACKAGE`);
+    lines.push(`pip install --index-url ${url}/libraries/python/${encodeURI(path)}/simple/ PACKAGE`);
   if (rights.some((right) => right.startsWith("java")))
     lines.push(
       "# Maven, in settings.xml",

@@ -1,6 +1,7 @@
 /** holt tree: the groups below a group, and what they contain. */
 import type { Invocation } from "../command/invocation.ts";
 import type { Verb } from "../command/verb.ts";
+import { usageFailure } from "../failure.ts";
 import type { ListedKind } from "../names/kinds.ts";
 import { kinds } from "../names/kinds.ts";
 import { readPages } from "../operations/call-list.ts";
@@ -33,6 +34,8 @@ export const verb: Verb = {
 };
 
 async function readTree({ argument, list, option, uid, session, signal }: Invocation): Promise<Row[]> {
+  const wanted = list("with").map(kindFrom);
+  const depth = depthFrom(option("depth"));
   const root = argument("group") === "" ? undefined : await uid("group", argument("group"));
   const query = root === undefined ? {} : { "uidp.descendants_of": root };
   const { rest } = session();
@@ -47,16 +50,27 @@ async function readTree({ argument, list, option, uid, session, signal }: Invoca
     return rows.map((row) => ({ ...row, type: kind }));
   };
   try {
-    const wanted = list("with").map((name) => SHOWN[name] as ListedKind);
     const found = await Promise.all([
       ...(root === undefined ? [] : [read("group", { "uidp.ids": root })]),
       read("group", query),
       ...wanted.map((kind) => read(kind, query)),
     ]);
-    return found.flat().filter((row) => depthOf(row, root) <= Number(option("depth") ?? Number.POSITIVE_INFINITY));
+    return found.flat().filter((row) => depthOf(row, root) <= depth);
   } finally {
     progress.end();
   }
+}
+
+function kindFrom(name: string): ListedKind {
+  const kind = Object.hasOwn(SHOWN, name) ? SHOWN[name] : undefined;
+  if (kind === undefined) throw usageFailure(`--with: "${name}" must be one of ${Object.keys(SHOWN).join(", ")}`);
+  return kind;
+}
+
+function depthFrom(text: string | undefined): number {
+  if (text === undefined) return Number.POSITIVE_INFINITY;
+  if (!/^\d+$/.test(text)) throw usageFailure(`--depth: "${text}" must be a number`);
+  return Number(text);
 }
 
 function depthOf(row: Row, root: string | undefined): number {
