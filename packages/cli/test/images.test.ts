@@ -97,6 +97,25 @@ describe("commands for content", () => {
     assert.equal(await world.holt.must(["images", "history", app, "--limit", "1", "-o", "name"]), `${current.digest}\n`.repeat(2));
   });
 
+  test("the newest moves of a tag are shown also if it has moved more than a thousand times", async () => {
+    await tag("nightly", old.index.digest);
+    const begin = world.clock.now().getTime() + 1000;
+    const moves = Array.from({ length: 1010 }, (_, index) => ({
+      repo_uid: given.repo.uid,
+      tag: "nightly",
+      digest: [old.amd64.digest, current.digest][index % 2] ?? "",
+      // Two moves have each time.
+      time: new Date(begin + Math.floor(index / 2)).toISOString(),
+      actor: "",
+    }));
+    await world.store.transaction((db) => db.insertInto("tag_history").values(moves).execute());
+    const history = await world.holt.json<{ updateTime: string }[]>(["images", "history", `${app}:nightly`, "--limit", "1011"]);
+    const times = [...new Set(history.map(({ updateTime }) => updateTime))];
+    assert.deepEqual([times.length, times[0]], [506, moves.at(-1)?.time]);
+    const digests = await world.holt.must(["images", "history", `${app}:nightly`, "--limit", "2", "-o", "name"]);
+    assert.equal(digests, `${current.digest}\n${current.digest}\n${old.amd64.digest}\n`);
+  });
+
   test("packages of an image are filtered by type and platform", async () => {
     const list = ["images", "packages", `${app}:1.0`, "--type", "apk", "--platform", "linux/amd64"];
     const rows = await world.holt.json<{ name: string }[]>(list);

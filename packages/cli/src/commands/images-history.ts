@@ -24,19 +24,32 @@ export const verb: Verb = {
   arguments: [{ name: "tag", kind: "repo", help: "REPO:TAG; the tag is latest by default" }],
   options: [{ name: "limit", value: "NUMBER", help: `at most as many moves; ${DEFAULT_LIMIT} by default` }],
   async run(invocation) {
-    const { argument, session, output, signal } = invocation;
+    const { argument, output } = invocation;
     const limit = Number(invocation.option("limit") ?? DEFAULT_LIMIT);
     if (!Number.isSafeInteger(limit) || limit < 1) throw usageFailure("--limit must be a positive number");
     const { tag, repo } = await findImage(argument("tag"), invocation);
     if (tag === undefined) throw usageFailure("a digest has no history", `give a tag: ${IMAGE_HELP}`);
-    const path = `/registry/v1/tags/${tag.uid}/history`;
-    const { items = [] } = (await session().rest.call({ method: "GET", path, signal })) as { items?: Move[] };
-    const moves = items.slice(-limit).reverse();
+    const moves = (await readMoves(tag.uid, invocation)).slice(-limit).reverse();
     const platforms = await platformsByDigest(repo, new Set(moves.map(({ digest }) => digest)), invocation);
     const rows = moves.flatMap((move) => rowsOf(move, platforms.get(move.digest) ?? []));
     await output.rows(rows, { columns: ["updateTime", "digest", "platform", "imageDigest"], name: ({ digest }) => String(digest) });
   },
 };
+
+/**
+ * The whole history of a tag, oldest first. An answer has the first thousand moves from a time on, with those at that time.
+ * An answer without a later move is the last one.
+ */
+async function readMoves(tag: string, { session, signal }: Invocation): Promise<Move[]> {
+  const path = `/registry/v1/tags/${tag}/history`;
+  let moves: Move[] = [];
+  for (;;) {
+    const start = moves.at(-1)?.updateTimestamp;
+    const { items = [] } = (await session().rest.call({ method: "GET", path, query: { start }, signal })) as { items?: Move[] };
+    if (items.length === 0 || items.at(-1)?.updateTimestamp === start) return moves;
+    moves = [...moves.filter(({ updateTimestamp }) => updateTimestamp !== start), ...items];
+  }
+}
 
 function rowsOf({ updateTimestamp: updateTime, digest }: Move, platforms: readonly Platform[]): Row[] {
   if (platforms.length === 0) return [{ updateTime, digest, platform: "", imageDigest: "" }];
