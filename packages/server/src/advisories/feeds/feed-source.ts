@@ -6,7 +6,7 @@ import { ancestry, rangeAtOrBelow, rangeBelow } from "../../lib/uid.ts";
 import { distributionNames, type NamedGroups } from "../export/ecosystems.ts";
 import { type PublishedAdvisory, publishedAdvisory } from "../export/published-advisory.ts";
 import { type Vulnerability, vulnerabilityFrom } from "../export/vulnerability.ts";
-import { countChangesBelow } from "../storage/changes.ts";
+import { countChangesBelow, countVulnerabilityChanges } from "../storage/changes.ts";
 import type { FeedFormat, Sibling } from "./feed-format.ts";
 
 /** Uids, in order, of the advisories that are rendered together as one entry. */
@@ -136,13 +136,8 @@ export async function readChangeToken(
 ): Promise<{ token: string; version: number }> {
   const version = await countChangesBelow(db, group);
   const { below } = await countOf(db, "advisory", group);
-  const newest = usesVulnerabilities
-    ? await db
-        .selectFrom("vulnerability")
-        .select((eb) => eb.fn.max("update_time").as("time"))
-        .executeTakeFirst()
-    : undefined;
-  return { token: [version, below, newest?.time ?? ""].join(" "), version };
+  const records = usesVulnerabilities ? await countVulnerabilityChanges(db) : 0;
+  return { token: [version, below, records].join(" "), version };
 }
 
 export function countLive(db: ReadDb, group: string): Promise<number> {

@@ -10,6 +10,7 @@ import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { createBreaks } from "../../jobs/breaks.ts";
 import { chunksBySize, inChunks } from "../../lib/chunks-by-size.ts";
 import { compileJsonEncoder } from "../../lib/proto-json.ts";
+import { appendToVulnerabilityChanges } from "../storage/changes.ts";
 import { insertRows } from "../storage/insert-rows.ts";
 import { countAdvisoriesAbout, requestMatchingOfVulnerabilities } from "../storage/match-requests.ts";
 import type { VulnerabilityTable } from "../tables.ts";
@@ -118,6 +119,7 @@ async function writeChanges(db: WriteDb, candidates: readonly NewRow[], now: str
   await insertRows(db, "vulnerability", "new", withTime(created));
   await insertRows(db, "vulnerability", ["id"], [...withTime(updated), ...renewed.map((row) => ({ ...stored.get(row.id)!, ...row }))]);
   await appendToVulnerabilityCount(db, created.length);
+  if (created.length + updated.length > 0) await appendToVulnerabilityChanges(db);
   await requestMatchingOfVulnerabilities(db, rescoredAmong(changes, stored));
   return { created: created.length, updated: updated.length, refused: [] };
 }

@@ -1,4 +1,7 @@
-/** Counts the writes of advisories below each group. A cache compares the count to find out that it is out of date. */
+/**
+ * Counts the writes of advisories below each group, and those of public vulnerability records. A cache compares the count to
+ * find out that it is out of date. Times would not do: clocks of servers differ.
+ */
 import { sql } from "kysely";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { ancestry, parentOf } from "../../lib/uid.ts";
@@ -8,10 +11,24 @@ export async function appendToChanges(db: WriteDb, advisories: readonly string[]
   // All transactions lock these rows in the same order, which prevents deadlocks.
   const parents = [...new Set(advisories.map(parentOf))];
   const groups = [...new Set(parents.flatMap(ancestry))].sort();
-  for (const group of groups) {
-    await sql`insert into advisory_change (group_uid, slot, changes) values (${group}, ${db.dialect.countSlot}, 1)
-      on conflict (group_uid, slot) do update set changes = advisory_change.changes + 1`.execute(db);
-  }
+  for (const group of groups) await increment(db, group);
+}
+
+/** Stands for the vulnerability records, which belong to no group. */
+const VULNERABILITIES = "";
+
+/** Call in the transaction that writes vulnerability records. */
+export function appendToVulnerabilityChanges(db: WriteDb): Promise<void> {
+  return increment(db, VULNERABILITIES);
+}
+
+export function countVulnerabilityChanges(db: ReadDb): Promise<number> {
+  return countChangesBelow(db, VULNERABILITIES);
+}
+
+async function increment(db: WriteDb, group: string): Promise<void> {
+  await sql`insert into advisory_change (group_uid, slot, changes) values (${group}, ${db.dialect.countSlot}, 1)
+    on conflict (group_uid, slot) do update set changes = advisory_change.changes + 1`.execute(db);
 }
 
 export async function countChangesBelow(db: ReadDb, group: string): Promise<number> {

@@ -7,7 +7,6 @@ import { before, beforeEach, it } from "node:test";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { Advisories, type Advisory, ReviewStatus } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
-import { putVulnerabilities } from "../../harness/advisories/advisories.ts";
 import {
   allowWriting,
   confirmed,
@@ -20,6 +19,8 @@ import {
   put,
   refuted,
 } from "../../harness/advisories/feed-client.ts";
+import { osv } from "../../harness/advisories/import-samples.ts";
+import { importJson } from "../../harness/advisories/import-world.ts";
 import fc from "../../harness/property.ts";
 import { until } from "../../harness/wait.ts";
 import { describeWithWorld, type World } from "../../harness/world.ts";
@@ -206,13 +207,22 @@ describeWithWorld("feeds", (world) => {
     const secdb = await get(world, `${group}/secdb.json`);
     assert.doesNotMatch([...(await getZip(world, `${group}/osv.zip`))].join(), /Terrible/);
     await later(world);
-    await putVulnerabilities(world.store, [{ id: alias, summary: "Terrible." }]);
-    await world.store.transaction((db) =>
-      db.updateTable("vulnerability").set({ update_time: world.clock.now().toISOString() }).where("id", "=", alias).execute(),
-    );
+    await importJson(world, osv({ id: alias, details: "Terrible." }), { kind: "vulnerabilities" });
     assert.match([...(await getZip(world, `${group}/osv.zip`))].join(), /Terrible/);
     assert.match([...(await getZip(world, `${group}/csaf.zip`))].join(), /Terrible/);
     assert.equal((await get(world, `${group}/secdb.json`)).headers.get("etag"), secdb.headers.get("etag"));
+  });
+
+  it("feeds follow a vulnerability record that was stored while the clock was behind", async () => {
+    const [first, second] = [1, 2].map(() => `CVE-2026-${40_000 + ++count}`);
+    await put(world, group, { advisoryId: newId(), aliases: [second ?? ""] });
+    await importJson(world, osv({ id: first }), { kind: "vulnerabilities" });
+    assert.doesNotMatch([...(await getZip(world, `${group}/osv.zip`))].join(), /Belated/);
+    world.clock.advance(-2000);
+    await importJson(world, osv({ id: second, details: "Belated." }), { kind: "vulnerabilities" });
+    world.clock.advance(2000);
+    await later(world);
+    assert.match([...(await getZip(world, `${group}/osv.zip`))].join(), /Belated/);
   });
 
   it("feeds follow changes of group names", async () => {
