@@ -90,8 +90,7 @@ export function memberAccount(
   return {
     ...operatorAccount(claims, context),
     profile: memberProfile(claims, context.issuer, context.audience),
-    // The provider of an organization need not confirm each email address, but must not deny that it is verified.
-    email: claimOf(claims, "email_verified") === false ? undefined : stringClaim(claims, "email"),
+    email: memberEmail(claims),
     emailWithin: provider.organizationUid,
     within: isPresented || isShared ? provider.organizationUid : undefined,
     mayJoin: !isShared,
@@ -101,6 +100,13 @@ export function memberAccount(
       groups: readGroups(claims, provider.groupsClaim),
     },
   };
+}
+
+/** The provider of an organization need not confirm each email address, but must not deny that it is verified. */
+function memberEmail(claims: Claims): string | undefined {
+  // Some issuers send the string "false".
+  const isDenied = [false, "false"].includes(claimOf(claims, "email_verified") as boolean | string);
+  return isDenied ? undefined : stringClaim(claims, "email");
 }
 
 /** The claim is a list of names or one name. */
