@@ -43,6 +43,11 @@ describe("PATCH: examples of RFC 7644 §3.5.2", () => {
     deepEqual(patched({ name, title: "T" }, { op: "remove", path: "name" }), { title: "T" });
     deepEqual(patched({ title: "T" }, { op: "remove", path: "nickName" }), { title: "T" });
   });
+  test("replace removes the sub-attributes that are null and keeps those that are not given", () => {
+    const name = { givenName: "B", familyName: "J" };
+    deepEqual(patched({ name }, { op: "replace", path: "name", value: { givenName: null } }), { name: { familyName: "J" } });
+    deepEqual(patched({ name }, { op: "replace", value: { name: { givenName: null, familyName: "K" } } }), { name: { familyName: "K" } });
+  });
   test("replace replaces all values, one value or a sub-attribute", () => {
     const address = { type: "work", streetAddress: "100 Universal City Plaza", country: "USA" };
     const other = { type: "work", streetAddress: "911 Universal City Plaza", country: "US" };

@@ -38,10 +38,7 @@ function applyToExtension(body: Json, verb: PatchVerb, { urn, attributes }: NonN
   }
   if (!isRecord(value)) throw badRequest("invalidValue", "the value of an extension must be an object");
   const container = (body[urn] ?? {}) as Json;
-  for (const attribute of attributes) {
-    const key = Object.keys(value).find((name) => name.toLowerCase() === attribute.name.toLowerCase());
-    if (key !== undefined) setAttribute(container, verb, attribute, value[key]);
-  }
+  setAttributes(container, verb, attributes, value);
   body[urn] = container;
 }
 
@@ -59,7 +56,21 @@ function applyToAttribute(container: Json, verb: PatchVerb, target: AttributeTar
   else delete container[attribute.name];
 }
 
+/** Attributes that are not given stay unchanged. */
+function setAttributes(container: Json, verb: PatchVerb, attributes: readonly Attribute[], value: Json): void {
+  for (const attribute of attributes) {
+    const key = Object.keys(value).find((name) => name.toLowerCase() === attribute.name.toLowerCase());
+    if (key !== undefined) setAttribute(container, verb, attribute, value[key]);
+  }
+}
+
 function setAttribute(container: Json, verb: PatchVerb, attribute: Attribute, value: unknown): void {
+  if (isRecord(value) && attribute.type === "complex" && !attribute.multiValued) {
+    const inner = { ...(container[attribute.name] as Json | undefined) };
+    setAttributes(inner, verb, attribute.sub, value);
+    container[attribute.name] = inner;
+    return;
+  }
   const normalized = normalizeValue(attribute, value);
   const { name } = attribute;
   if (normalized === undefined) {
