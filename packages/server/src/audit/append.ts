@@ -52,7 +52,10 @@ function withEntry({ sql, parameters }: CompiledQuery, { dialect }: WriteDb): st
 /** The facts of a change that is not a call, without the fields that its transaction has noted. */
 export type ProtocolFacts = Omit<AuditFacts, "changes" | "now">;
 
-/** A store whose transactions each append an entry with these facts, for protocols whose requests are not calls. */
+/**
+ * A store whose transactions each append an entry with these facts, for protocols whose requests are not calls. A transaction
+ * that notes no change appends none.
+ */
 export function auditedStore(store: Store, facts: ProtocolFacts, now: () => Date): Store {
   return {
     dialect: store.dialect,
@@ -65,7 +68,8 @@ export function auditedStore(store: Store, facts: ProtocolFacts, now: () => Date
       store.transaction(async (db) => {
         db.audit.isCovered = true;
         const result = await work(db);
-        await appendAudit(db, { ...facts, changes: db.audit.changes, now: now() });
+        const { changes } = db.audit;
+        if (changes.length > 0) await appendAudit(db, { ...facts, changes, now: now() });
         return result;
       }, options),
     [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),

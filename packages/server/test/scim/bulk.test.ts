@@ -1,6 +1,7 @@
 /** Tests bulk requests (RFC 7644 §3.7). */
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { before, test } from "node:test";
+import { entriesAfter, lastSeq } from "../auditing/audit-log.ts";
 import { type Directory, GROUP, type Json, PATCH, startDirectory, USER } from "../harness/scim/directory.ts";
 import { describeWithWorld } from "../harness/world.ts";
 
@@ -143,5 +144,23 @@ describeWithWorld("bulk requests over SCIM", (world) => {
     deepEqual(statuses(body), ["404"]);
     equal((await other.call("GET", `/Users/${id}`)).status, 200);
     equal((await directory.call("POST", "/Bulk", {}, { authorization: `Bearer ${other.token}` })).status, 401);
+  });
+
+  test("the audit entry of each operation names the method of the operation", async () => {
+    const { id } = await directory.user();
+    const before = await lastSeq(world);
+    const path = `/Users/${id}`;
+    const Operations = [{ op: "replace", path: "title", value: "T" }];
+    const { body } = await post([
+      user("new"),
+      { method: "PATCH", path, data: { schemas: [PATCH], Operations } },
+      { method: "DELETE", path },
+    ]);
+    deepEqual(statuses(body), ["201", "200", "204"]);
+    const entries = await entriesAfter(world, before);
+    deepEqual(
+      entries.map(({ action }) => action),
+      ["scim POST", "scim PATCH", "scim DELETE"],
+    );
   });
 });

@@ -1,6 +1,7 @@
 /** Tests users over SCIM (RFC 7644): create, read, replace, change, delete, and invalid requests. */
 import { deepEqual, equal, match, notEqual } from "node:assert/strict";
 import { before, test } from "node:test";
+import { entriesAfter, lastSeq } from "../auditing/audit-log.ts";
 import { type Directory, ENTERPRISE, filtered, patch, startDirectory, USER } from "../harness/scim/directory.ts";
 import { describeWithWorld } from "../harness/world.ts";
 
@@ -257,5 +258,13 @@ describeWithWorld("users over SCIM", (world) => {
   test("an empty list is a list response", async () => {
     const list = await directory.must(200, "GET", filtered("/Users", 'userName eq "nobody at all"'));
     deepEqual(list, { schemas: [LIST], totalResults: 0, startIndex: 1, itemsPerPage: 0, Resources: [] });
+  });
+
+  test("a request that changes nothing writes no audit entry", async () => {
+    const { id, meta: _, ...user } = await directory.user({ title: "T" });
+    const before = await lastSeq(world);
+    await directory.must(200, "PUT", `/Users/${id}`, user);
+    await directory.must(200, "PATCH", `/Users/${id}`, patch({ op: "replace", path: "title", value: "T" }));
+    deepEqual(await entriesAfter(world, before), []);
   });
 });

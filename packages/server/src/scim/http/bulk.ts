@@ -103,8 +103,9 @@ function idOf(bulkId: string, created: Created): string {
   throw new ScimError(409, undefined, `the operation with the bulkId ${shown} ${why}`);
 }
 
-async function apply({ directory }: ScimExchange, endpoint: Endpoint, operation: BulkOperation): Promise<ScimRow | undefined> {
+async function apply({ directoryFor }: ScimExchange, endpoint: Endpoint, operation: BulkOperation): Promise<ScimRow | undefined> {
   const { method, id = "", data, version } = operation;
+  const directory = directoryFor(method);
   switch (method) {
     case "POST":
       return endpoint.create(directory, data);

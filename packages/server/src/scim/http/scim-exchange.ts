@@ -21,6 +21,8 @@ export interface ScimExchange {
   readonly route: ScimRoute;
   readonly query: URLSearchParams;
   readonly directory: Directory;
+  /** The directory for one operation of a bulk request. Audit entries name the method of the operation. */
+  readonly directoryFor: (method: string) => Directory;
   /** The SCIM URL of the provider, without a trailing slash. */
   readonly base: string;
   readonly allowance: Allowance;

@@ -10,6 +10,7 @@ import type { Parsers } from "../../jobs/parsers.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { resourceExhausted } from "../../lib/errors.ts";
 import { rootOf } from "../../lib/uid.ts";
+import type { Directory } from "../directory.ts";
 import { ScimError } from "../scim-error.ts";
 import { groups, users } from "../storage.ts";
 import { authenticateDirectory } from "./authenticate.ts";
@@ -81,13 +82,12 @@ async function serve(exchange: Exchange, limits: Limits, options: ScimOptions): 
 async function authenticate(
   exchange: Exchange,
   { store, grants, clock, baseUrl }: ScimOptions,
-): Promise<Pick<ScimExchange, "route" | "directory" | "base">> {
+): Promise<Pick<ScimExchange, "route" | "directory" | "directoryFor" | "base">> {
   const { request, method, remoteAddress } = exchange;
   const { route } = exchange.state;
   const provider = await authenticateDirectory(store.reader, route?.idpUid, request.headers.authorization, clock.now());
   if (route === undefined) throw noSuchPath();
   const facts = {
-    action: `scim ${method}`,
     actor: provider.uid,
     protocol: "scim",
     remoteAddress,
@@ -97,8 +97,11 @@ async function authenticate(
     organization: rootOf(provider.uid),
   };
   // The transactions of a directory are its changes.
-  const audited = auditedStore(store, facts, () => clock.now());
-  return { route, directory: { provider, store: audited, grants, clock }, base: `${baseUrl}/scim/v2/${provider.uid}` };
+  const directoryFor = (verb: string): Directory => {
+    const audited = auditedStore(store, { ...facts, action: `scim ${verb}` }, () => clock.now());
+    return { provider, store: audited, grants, clock };
+  };
+  return { route, directory: directoryFor(method), directoryFor, base: `${baseUrl}/scim/v2/${provider.uid}` };
 }
 
 function dispatch(exchange: ScimExchange): Promise<void> | void {
