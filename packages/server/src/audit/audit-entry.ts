@@ -70,6 +70,8 @@ export interface AuditedChange {
 const MAX_TEXT_LENGTH = 1024;
 /** In characters, of all changes of an entry. A batch may change hundreds of resources of 64 KiB. */
 const MAX_CHANGES_LENGTH = 512 * 1024;
+/** Resources that an entry names if their changes are longer. The deletion of a group can delete any number of bindings. */
+const MAX_NAMED_RESOURCES = 5_000;
 const MAX_REQUEST_LENGTH = 64 * 1024;
 
 /** Bodies of new and deleted resources are inserted as they are stored, without decoding. */
@@ -77,7 +79,7 @@ export function contentOf(facts: AuditFacts): string {
   const { changes = [], request } = facts;
   const listed = changes.map(changeText).join(",");
   const isTooLong = listed.length > MAX_CHANGES_LENGTH;
-  const parts = isTooLong ? changes.map(({ kind, uid }) => JSON.stringify({ resource: kind, uid })).join(",") : listed;
+  const parts = isTooLong ? namesOf(changes) : listed;
   const hasLongRequest = request !== undefined && request.length > MAX_REQUEST_LENGTH;
   const omitted = isTooLong ? "fields" : hasLongRequest ? "request" : undefined;
   const fixed = JSON.stringify(detailsOf(facts, omitted)).slice(0, -1);
@@ -86,6 +88,11 @@ export function contentOf(facts: AuditFacts): string {
   if (request !== undefined && !hasLongRequest) more.push(`"request":${request}`);
   const comma = fixed.length > 1 && more.length > 0 ? "," : "";
   return `${JSON.stringify(headOf(facts)).slice(0, -1)}${DETAILS}${fixed}${comma}${more.join(",")}}}`;
+}
+
+function namesOf(changes: readonly ResourceChange[]): string {
+  const named = changes.slice(0, MAX_NAMED_RESOURCES);
+  return named.map(({ kind, uid }) => JSON.stringify({ resource: kind, uid })).join(",");
 }
 
 /** Quotes inside of a string are escaped, so this text is only at the end of the head. */

@@ -4,8 +4,12 @@ import { test } from "node:test";
 import { toBinary } from "@bufbuild/protobuf";
 import { AuditService, ListAuditEntriesResponseSchema } from "@holt/api/gen/holt/v1/audit_pb.ts";
 import { PullToken_Right, PullTokensService } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
+import { Auth } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
 import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
+import { GroupInvitesService } from "@holt/api/gen/platform/iam/v2/group_invites_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { IdentitiesService } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
+import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import { SecurityTokenService } from "@holt/api/gen/platform/oidc/v1/security_token_service_pb.ts";
 import { appendAudit } from "../../src/audit/append.ts";
 import { payloadOf } from "../../src/auditing/chain/checkpoint.ts";
@@ -65,6 +69,38 @@ describeWithWorld("the audit log", (world) => {
       ([first]) => first?.action.endsWith("/DeleteGroup") === true,
     );
     assert.equal(entry?.changes.find(({ resource }) => resource === "Group")?.before?.name, "deleted");
+  });
+
+  test("the entry of a deleted role binding has its identity and role, alone and with its group or identity", async () => {
+    const uid = await world.group(world.orgUid, "bound");
+    const role = await world.role(uid, [Capability.CAP_IAM_GROUPS_LIST]);
+    const { uid: identity } = await world.robot(uid);
+    const deletions = [
+      (binding: string) => world.must(RoleBindingsService.method.deleteRoleBinding, { uid: binding }),
+      () => world.must(IdentitiesService.method.deleteIdentity, { uid: identity }),
+    ];
+    for (const deletion of deletions) {
+      const binding = await world.bind(identity, role, uid);
+      const before = await lastSeq(world);
+      await deletion(binding);
+      const [entry] = await entriesAfter(world, before);
+      const change = entry?.details.changes?.find((each) => each.uid === binding);
+      assert.deepEqual([change?.resource, change?.before?.identityUid, change?.before?.roleUid], ["RoleBinding", identity, role]);
+    }
+  });
+
+  test("the entry of a redeemed invite has the new role binding and the invite that is used up", async () => {
+    const roleUid = await world.role(world.orgUid, [Capability.CAP_IAM_GROUPS_LIST]);
+    const groupInvite = { roleUid, ttl: { seconds: 3600n, nanos: 0 }, singleUse: true };
+    const invite = await world.must(GroupInvitesService.method.createGroupInvite, { parent: world.orgUid, groupInvite });
+    const proof = await world.proofOf("invited");
+    const before = await lastSeq(world);
+    const { identity } = await world.must(Auth.method.register, { code: invite.code }, proof);
+    const entries = await entriesAfter(world, before);
+    const changes = entries.flatMap(({ details }) => details.changes ?? []);
+    assert.equal(changes.find(({ resource }) => resource === "RoleBinding")?.after?.identityUid, identity);
+    assert.equal(changes.find(({ resource }) => resource === "GroupInvite")?.before?.uid, invite.uid);
+    assert.equal(JSON.stringify(entries).includes(invite.code), false);
   });
 
   test("the entry of a new pull token contains no secret", async () => {

@@ -6,6 +6,7 @@ import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.
 import { SecurityTokenService } from "@holt/api/gen/platform/oidc/v1/security_token_service_pb.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { newUid } from "../../src/lib/uid.ts";
+import { entriesAfter, lastSeq as lastEntry } from "../auditing/audit-log.ts";
 import type { HttpAnswer } from "../harness/clients.ts";
 import { builtInRole, providerIn } from "../harness/iam/iam.ts";
 import { parse, textOf } from "../harness/json.ts";
@@ -61,6 +62,25 @@ describeWithWorld("external group role mappings", (world) => {
     assert.equal((await post(provider, { externalGroupId: "g", roleUid: other, scope: org })).status, 200);
     const answers = await Promise.all([1, 2, 3].map(() => post(provider, { externalGroupId: "race", roleUid, scope: org })));
     assert.deepEqual(answers.map(({ status }) => status).toSorted(), [200, 409, 409]);
+  });
+
+  it("the audit entries of deleted mappings have their fields, alone, in a batch and with their provider", async () => {
+    const { provider, roleUid, make } = await start();
+    const [one, two, three] = [await make("one"), await make("two"), await make("three")];
+    const before = await lastEntry(world);
+    assert.equal((await world.raw("DELETE", `${PATH}/${one}`)).status, 200);
+    assert.equal((await batchDelete(provider, [two])).status, 200);
+    assert.equal((await world.raw("DELETE", `/iam/v2/identityProviders/${provider}`)).status, 200);
+    const changes = (await entriesAfter(world, before)).flatMap(({ details }) => details.changes ?? []);
+    const deleted = changes.filter(({ resource }) => resource === "ExternalGroupRoleMapping");
+    assert.deepEqual(
+      deleted.map((change) => [change.uid, change.before?.externalGroupId, change.before?.roleUid]),
+      [
+        [one, "one", roleUid],
+        [two, "two", roleUid],
+        [three, "three", roleUid],
+      ],
+    );
   });
 
   it("only a caller that holds all capabilities of the role can create a mapping", async () => {

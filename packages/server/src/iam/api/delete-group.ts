@@ -4,12 +4,13 @@ import { sql } from "kysely";
 import type { WriteCall } from "../../api/call/call.ts";
 import type { Domain, GroupChild } from "../../api/domain.ts";
 import { removeIfThere } from "../../api/resource/write.ts";
-import { appendToCount, appendToCounts, dropCounts } from "../../db/resource-count.ts";
-import type { ReadDb, WriteDb } from "../../db/store.ts";
+import { appendToCount, dropCounts } from "../../db/resource-count.ts";
+import type { ReadDb } from "../../db/store.ts";
 import { ConstraintError } from "../../db/transaction.ts";
 import { failedPrecondition, notFound } from "../../lib/errors.ts";
 import { deleteBindings } from "../grants/bindings.ts";
 import type { Grants } from "../grants/grants.ts";
+import { deleteInvites } from "../joining/invites.ts";
 import { forgetPublicContent } from "../public-content/public-content-resource.ts";
 import { accountAssociations } from "./account-associations.ts";
 
@@ -24,7 +25,7 @@ export async function deleteGroup(uid: string, { db }: WriteCall, { grants, doma
   if (locked === undefined) throw notFound("Group", uid);
   for (const child of childrenOf(domains)) if (await hasChild(child, uid, db)) throw notEmpty(child.what);
   const affected = await deleteBindings(db, "parent", uid);
-  await deleteInvites(uid, db);
+  await deleteInvites(db, sql<boolean>`parent = ${uid}`);
   await removeIfThere(accountAssociations, uid, db);
   await forgetPublicContent(uid, db, grants);
   const belongings = domains.flatMap((domain) => domain.onGroupDelete?.alsoDeletes ?? []);
@@ -54,12 +55,6 @@ function childrenOf(domains: readonly Domain[]): readonly GroupChild[] {
 async function hasChild({ table, where = sql<boolean>`1 = 1` }: GroupChild, uid: string, db: ReadDb): Promise<boolean> {
   const { rows } = await sql`select 1 from ${sql.table(table)} where parent = ${uid} and ${where} limit 1`.execute(db);
   return rows.length > 0;
-}
-
-async function deleteInvites(uid: string, db: WriteDb): Promise<void> {
-  const invites = await db.deleteFrom("group_invite").where("parent", "=", uid).returning("uid").execute();
-  const uids = invites.map((invite) => invite.uid);
-  await appendToCounts(db, "group_invite", uids, -1);
 }
 
 function notEmpty(what = "child resources"): Error {

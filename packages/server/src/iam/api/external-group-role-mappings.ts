@@ -10,7 +10,7 @@ import {
   ExternalGroupRoleMappingSchema,
   ExternalGroupRoleMappingsService,
 } from "@holt/api/gen/platform/iam/v2/external_group_role_mappings_pb.ts";
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import { JsonText, type WriteCall } from "../../api/call/call.ts";
 import { type Handlers, implement, write } from "../../api/call/implement.ts";
 import { defineResource } from "../../api/resource/define.ts";
@@ -120,20 +120,19 @@ async function removeAll(
   { db }: WriteCall,
   { grants }: { readonly grants: Grants },
 ): Promise<string[]> {
-  const deleted = await db
-    .deleteFrom("external_group_role_mapping")
-    .where("parent", "=", parent)
-    .where(sql<boolean>`uid in (select wanted.value from ${db.dialect.valuesOf(uids)} as wanted)`)
-    .returning(["uid", "body"])
-    .execute();
-  if (deleted.length === 0) return [];
-  await appendToCounts(
-    db,
-    "external_group_role_mapping",
-    deleted.map((row) => row.uid),
-    -1,
-  );
+  const wanted = sql`select wanted.value from ${db.dialect.valuesOf(uids)} as wanted`;
+  const bodies = await deleteMappings(db, sql<boolean>`parent = ${parent} and uid in (${wanted})`);
+  if (bodies.size === 0) return [];
   await grants.recordChange(db, "*");
-  const bodies = new Map(deleted.map((row) => [row.uid, row.body]));
   return [...new Set(uids)].flatMap((uid) => bodies.get(uid) ?? []);
+}
+
+/** Notes the deleted mappings for the audit entry of the transaction. @returns their bodies by uid */
+export async function deleteMappings(db: WriteDb, condition: RawBuilder<boolean>): Promise<ReadonlyMap<string, string>> {
+  const deleted = await db.deleteFrom("external_group_role_mapping").where(condition).returning(["uid", "body"]).execute();
+  const bodies = new Map(deleted.map(({ uid, body }) => [uid, body]));
+  await appendToCounts(db, "external_group_role_mapping", [...bodies.keys()], -1);
+  const schema = ExternalGroupRoleMappingSchema;
+  for (const [uid, before] of bodies) db.audit.changes.push({ kind: schema.name, uid, schema, before });
+  return bodies;
 }

@@ -7,6 +7,7 @@ import {
   IdentityProviderSchema,
   IdentityProvidersService,
 } from "@holt/api/gen/platform/iam/v2/identity_providers_pb.ts";
+import { sql } from "kysely";
 import type { JsonText, WriteCall } from "../../api/call/call.ts";
 import { implement } from "../../api/call/implement.ts";
 import { applyMask } from "../../api/resource/field-mask.ts";
@@ -14,11 +15,12 @@ import { find } from "../../api/resource/get.ts";
 import type { PageTokens } from "../../api/resource/page-token.ts";
 import { standardMethods } from "../../api/resource/standard-methods.ts";
 import { assertGroupExists, create, prepareCreate, remove } from "../../api/resource/write.ts";
-import { appendToCounts, dropCounts } from "../../db/resource-count.ts";
+import { dropCounts } from "../../db/resource-count.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { failedPrecondition, invalidArgument, notFound } from "../../lib/errors.ts";
 import { isInRoot, parentOf } from "../../lib/uid.ts";
 import { readPolicies } from "../policy/sign-in-policy.ts";
+import { deleteMappings } from "./external-group-role-mappings.ts";
 import { assertConfiguration, oidcOf, settleCorrelationRule } from "./identity-provider-configuration.ts";
 import { isPkceDenied, type PkceCollaborators, pkceDenied } from "./identity-provider-pkce.ts";
 import { identityProviders, showProvider, showProviders } from "./identity-provider-resource.ts";
@@ -114,13 +116,7 @@ async function deleteIdentityProvider(uid: string, { db }: WriteCall): Promise<v
   await assertNotRequired(uid, db);
   const locked = await db.dialect.forDelete(db.selectFrom("identity_provider").select("uid").where("uid", "=", uid)).executeTakeFirst();
   if (locked === undefined) throw notFound("IdentityProvider", uid);
-  const mappings = await db.deleteFrom("external_group_role_mapping").where("parent", "=", uid).returning("uid").execute();
-  await appendToCounts(
-    db,
-    "external_group_role_mapping",
-    mappings.map((mapping) => mapping.uid),
-    -1,
-  );
+  await deleteMappings(db, sql<boolean>`parent = ${uid}`);
   await remove(identityProviders, uid, db);
   await dropCounts(db, uid);
 }

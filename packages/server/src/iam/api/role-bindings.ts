@@ -16,10 +16,10 @@ import { assertNone } from "../../api/resource/names.ts";
 import type { PageTokens } from "../../api/resource/page-token.ts";
 import { standardMethods } from "../../api/resource/standard-methods.ts";
 import { create, prepareCreate, prepareUpdate, save } from "../../api/resource/write.ts";
-import { appendToCount } from "../../db/resource-count.ts";
 import type { ReadDb } from "../../db/store.ts";
 import { alreadyExists, invalidArgument, withinField } from "../../lib/errors.ts";
 import { parentOf } from "../../lib/uid.ts";
+import { deleteBindingsOf } from "../grants/bindings.ts";
 import { assertBindable, uidViolations } from "./bindable.ts";
 import type { EscalationCollaborators } from "./escalation.ts";
 import { hydrateRoleBindings, hydrateWholeRoleBindings } from "./hydrate-role-bindings.ts";
@@ -98,12 +98,9 @@ export function listWholeBindings({ pageTokens }: RoleBindingsCollaborators) {
 
 /** The call counts as unchanged if there is no such binding. */
 export async function deleteBinding(uid: string, call: WriteCall, { grants }: EscalationCollaborators): Promise<void> {
-  const { db } = call;
-  const deleted = await db.deleteFrom("role_binding").where("uid", "=", uid).returning("identity_uid").executeTakeFirst();
+  const [deleted] = await deleteBindingsOf(call.db, sql<boolean>`uid = ${uid}`);
   call.changed = deleted !== undefined;
-  if (deleted === undefined) return;
-  await appendToCount(db, "role_binding", uid, -1);
-  await grants.recordChange(db, [deleted.identity_uid]);
+  if (deleted !== undefined) await grants.recordChange(call.db, [deleted.identity_uid]);
 }
 
 async function hydrated(text: string, db: ReadDb): Promise<JsonText<typeof RoleBindingSchema>> {

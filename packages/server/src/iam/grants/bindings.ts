@@ -1,4 +1,5 @@
 /** Deletes role bindings of a group or an identity. */
+import { RoleBindingSchema } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import { type RawBuilder, sql } from "kysely";
 import { appendToCounts } from "../../db/resource-count.ts";
 import type { WriteDb } from "../../db/store.ts";
@@ -12,7 +13,10 @@ export async function deleteBindings(db: WriteDb, column: "parent" | "identity_u
 
 export type DeletedBinding = Pick<RoleBindingTable, "uid" | "parent" | "identity_uid" | "role_uid">;
 
-/** @param limit bindings to delete at most; all if undefined */
+/**
+ * Notes the deleted bindings for the audit entry of the transaction.
+ * @param limit bindings to delete at most; all if undefined
+ */
 export async function deleteBindingsOf(db: WriteDb, condition: RawBuilder<boolean>, limit?: number): Promise<DeletedBinding[]> {
   const chosen = db
     .selectFrom("role_binding")
@@ -22,8 +26,10 @@ export async function deleteBindingsOf(db: WriteDb, condition: RawBuilder<boolea
   const deleted = await db
     .deleteFrom("role_binding")
     .where((eb) => (limit === undefined ? condition : eb("uid", "in", chosen)))
-    .returning(["uid", "parent", "identity_uid", "role_uid"])
+    .returning(["uid", "parent", "identity_uid", "role_uid", "body"])
     .execute();
+  for (const { uid, body } of deleted)
+    db.audit.changes.push({ kind: RoleBindingSchema.name, uid, schema: RoleBindingSchema, before: body });
   await appendToCounts(
     db,
     "role_binding",

@@ -5,7 +5,8 @@ import { randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { type GroupInvite, GroupInviteSchema } from "@holt/api/gen/platform/iam/v2/group_invites_pb.ts";
 import { RoleBindingSchema } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
-import { appendToCount } from "../../db/resource-count.ts";
+import { type RawBuilder, sql } from "kysely";
+import { appendToCount, appendToCounts } from "../../db/resource-count.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import { Code, HoltError, invalidArgument, permissionDenied } from "../../lib/errors.ts";
@@ -83,11 +84,17 @@ export async function redeemInvite(
   const isNew = await bindOnce(db, { identityUid, roleUid: invite.roleUid, groupUid }, now);
   const hasJoined = redeemer.mayJoin && (await join(db, { identityUid, groupUid, now }));
   if (isNew || hasJoined) await grants.recordChange(db, [identityUid]);
-  if (invite.singleUse) {
-    await db.deleteFrom("group_invite").where("uid", "=", invite.uid).execute();
-    await appendToCount(db, "group_invite", invite.uid, -1);
-  }
+  if (invite.singleUse) await deleteInvites(db, sql<boolean>`uid = ${invite.uid}`);
   return { groupUid, roleUid: invite.roleUid, isNew };
+}
+
+/** Notes the deleted invites for the audit entry of the transaction. */
+export async function deleteInvites(db: WriteDb, condition: RawBuilder<boolean>): Promise<void> {
+  const deleted = await db.deleteFrom("group_invite").where(condition).returning(["uid", "body"]).execute();
+  const uids = deleted.map(({ uid }) => uid);
+  await appendToCounts(db, "group_invite", uids, -1);
+  for (const { uid, body } of deleted)
+    db.audit.changes.push({ kind: GroupInviteSchema.name, uid, schema: GroupInviteSchema, before: body });
 }
 
 /** The group and role that an invite offers. */
@@ -172,8 +179,10 @@ export async function bindOnce(db: WriteDb, { identityUid, roleUid, groupUid }: 
     .onConflict((conflict) => conflict.columns(["parent", "identity_uid", "role_uid"]).doNothing())
     .executeTakeFirstOrThrow();
   const isNew = numInsertedOrUpdatedRows === 1n;
-  if (isNew) await appendToCount(db, "role_binding", uid, 1);
-  return isNew;
+  if (!isNew) return false;
+  await appendToCount(db, "role_binding", uid, 1);
+  db.audit.changes.push({ kind: RoleBindingSchema.name, uid, schema: RoleBindingSchema, after: body });
+  return true;
 }
 
 /** Gives a clear error for a truncated code, without a database query. */
