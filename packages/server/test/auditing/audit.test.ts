@@ -103,6 +103,22 @@ describeWithWorld("the audit log", (world) => {
     assert.equal(JSON.stringify(entries).includes(invite.code), false);
   });
 
+  test("an invite for a role that the person has already writes an entry, since the person joins and the invite is used up", async () => {
+    const person = await world.user("bound before");
+    const roleUid = await world.role(world.orgUid, [Capability.CAP_IAM_GROUPS_LIST]);
+    await world.bind(person.uid, roleUid, world.orgUid);
+    const groupInvite = { roleUid, ttl: { seconds: 3600n, nanos: 0 }, singleUse: true };
+    const { code } = await world.must(GroupInvitesService.method.createGroupInvite, { parent: world.orgUid, groupInvite });
+    const proof = await world.proofOf("bound before");
+    const before = await lastSeq(world);
+    await world.must(Auth.method.register, { code }, proof);
+    const entries = await entriesAfter(world, before);
+    assert.deepEqual(
+      entries.map(({ action, actor }) => [action, actor]),
+      [["platform.auth.v1.Auth/Register", person.uid]],
+    );
+  });
+
   test("the entry of a new pull token contains no secret", async () => {
     const pullToken = { name: "ci", rights: [PullToken_Right.IMAGES_PULL] };
     const before = await lastSeq(world);

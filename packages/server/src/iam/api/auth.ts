@@ -44,6 +44,7 @@ export function authService({ store, registrations, grants, bootstrapOwner, take
       },
       async handle(_request, call, prepared: PreparedRegistration) {
         const { changed, groupUid } = await registrations.recordRegister(call.db, prepared);
+        call.db.audit.actor = prepared.identityUid;
         call.changed = changed;
         return create(SessionSchema, { identity: prepared.identityUid, group: groupUid });
       },

@@ -36,8 +36,8 @@ export interface Redeemer {
 export interface RedeemedInvite {
   readonly groupUid: string;
   readonly roleUid: string;
-  /** False if the identity already had this role in the group. */
-  readonly isNew: boolean;
+  /** False if the identity has joined and had this role in the group before, and the invite can be redeemed again. */
+  readonly changed: boolean;
 }
 
 const MAX_CODE_LENGTH = 8 * 1024;
@@ -85,7 +85,7 @@ export async function redeemInvite(
   const hasJoined = redeemer.mayJoin && (await join(db, { identityUid, groupUid, now }));
   if (isNew || hasJoined) await grants.recordChange(db, [identityUid]);
   if (invite.singleUse) await deleteInvites(db, sql<boolean>`uid = ${invite.uid}`);
-  return { groupUid, roleUid: invite.roleUid, isNew };
+  return { groupUid, roleUid: invite.roleUid, changed: isNew || hasJoined || invite.singleUse };
 }
 
 /** Notes the deleted invites for the audit entry of the transaction. */

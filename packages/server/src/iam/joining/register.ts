@@ -32,7 +32,7 @@ export interface PreparedRegistration {
 }
 
 export interface RegistrationResult {
-  /** Whether the identity or its binding is new. Registering again changes nothing. */
+  /** Whether the identity is new, or the invite gave something or was used up. Registering again changes nothing. */
   readonly changed: boolean;
   /** Uid of the group joined by the invite, or the empty string. */
   readonly groupUid: string;
@@ -68,8 +68,8 @@ export function createRegistrations({ users, grants }: { readonly users: UserLog
       const isNew = await insertIdentity(db, account, now, grants);
       await recordMembership(db, account, now, grants);
       if (code === "") return { changed: isNew, groupUid: "" };
-      const joined = await redeemInvite(db, { code, redeemer: redeemerFromAccount(account), now }, grants);
-      return { changed: isNew || joined.isNew, groupUid: joined.groupUid };
+      const redeemed = await redeemInvite(db, { code, redeemer: redeemerFromAccount(account), now }, grants);
+      return { changed: isNew || redeemed.changed, groupUid: redeemed.groupUid };
     },
   };
 }
