@@ -64,7 +64,7 @@ export async function renderList(
     const filter = parseFilterFor(storage, request, storages.length > 1);
     const range = { skip: Math.max(request.startIndex - 1 - totalResults, 0), count: request.count - resources.length };
     const query = filter && { ...filter, ...range, sortBy: request.sortBy, isDescending: request.isDescending };
-    const { total, rows } = query === undefined ? EMPTY_PAGE : await listRows({ db: store.reader, storage, idpUid, scans }, query);
+    const { total, rows } = query === undefined ? EMPTY_PAGE : await listRows({ db: store.reader, storage, idpUid, base, scans }, query);
     const view = { base, projection: request.projection };
     const kept = cutPage(rows, rows.length, ({ body }) => body.length, MAX_PAGE_BYTES).rows;
     const page: Json[] = isTruncated ? [] : await renderRows(store.reader, storage, kept, view);

@@ -47,6 +47,8 @@ export interface ListSource {
   readonly db: ReadDb;
   readonly storage: ResourceStorage;
   readonly idpUid: string;
+  /** URL of the provider's SCIM, without a trailing slash. */
+  readonly base: string;
   readonly scans: FairLimit;
 }
 
@@ -54,21 +56,23 @@ export interface ListSource {
 interface Selection {
   readonly db: ReadDb;
   readonly storage: ResourceStorage;
+  readonly base: string;
   readonly where: Bool;
   /** A condition that is slow to check, for scans alone. */
   readonly hint: Bool;
 }
 
-export async function listRows({ db, storage, idpUid, scans }: ListSource, query: ListQuery): Promise<ListPage> {
+export async function listRows({ db, storage, idpUid, base, scans }: ListSource, query: ListQuery): Promise<ListPage> {
   const condition =
     query.filter === undefined ? { where: ANYTHING, hint: ANYTHING, remainder: undefined } : compileFilter(query.filter, storage);
   const where = sql<boolean>`idp_uid = ${idpUid} and ${storage.isVisible} and ${condition.where}`;
   const { hint } = condition;
   const sortPath = parseSortPath(storage, query.sortBy);
   const column = sortPath === undefined ? DEFAULT_ORDER : columnOf(sortPath, storage);
-  if (condition.remainder === undefined && column !== undefined) return listBySql({ db, storage, where, hint }, column, query);
+  const selection = { db, storage, base, where, hint };
+  if (condition.remainder === undefined && column !== undefined) return listBySql(selection, column, query);
   using _slot = scans.take(idpUid);
-  return await listByScan({ db, storage, where, hint }, sortPath, { ...query, filter: condition.remainder });
+  return await listByScan(selection, sortPath, { ...query, filter: condition.remainder });
 }
 
 /** @throws ScimError invalidValue */
@@ -106,7 +110,7 @@ interface FoundRow {
 }
 
 async function listByScan(selection: Selection, sortPath: AttributePath | undefined, query: ListQuery): Promise<ListPage> {
-  const { db, storage } = selection;
+  const { db, storage, base } = selection;
   const found: FoundRow[] = [];
   let scanned = 0;
   let begun = performance.now();
@@ -117,7 +121,7 @@ async function listByScan(selection: Selection, sortPath: AttributePath | undefi
         "tooMany",
         `more than ${MAX_SCANNED_ROWS} resources would have to be scanned: filter or sort by ${[...storage.columns.keys()].join(", ")}`,
       );
-    const resource = resourceFromRow(storage, row, "");
+    const resource = resourceFromRow(storage, row, base);
     if (query.filter !== undefined && !matchesFilter(query.filter, resource)) continue;
     found.push({ id: row.id, key: sortPath && sortKey(resource, sortPath) });
   }

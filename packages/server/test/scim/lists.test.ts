@@ -93,6 +93,15 @@ describeWithWorld("lists over SCIM", (world) => {
     });
   }
 
+  test("a filter by meta.location compares the whole URL", async () => {
+    const [anna] = people as { userName: string; meta: { location: string } }[];
+    deepEqual(await names(filtered("/Users", `meta.location eq "${anna?.meta.location}"`)), [anna?.userName]);
+    deepEqual(
+      await names(filtered("/Users", `meta.location sw "${world.baseUrl}/"`)),
+      people.map(({ userName }) => userName),
+    );
+  });
+
   describe("order and pages", () => {
     const byName = ["anna@example.com", "Bert@example.com", "carl%_!x@example.com", "dora", 'emil "the" \\ great'];
     test("a list is sorted by the requested attribute, and by creation time otherwise", async () => {
