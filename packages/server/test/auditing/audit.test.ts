@@ -332,6 +332,13 @@ describeWithWorld("the audit log", (world) => {
     }
   });
 
+  test("the bootstrap owner reads the log of an organization where it is not bound", async () => {
+    const founder = await world.user();
+    const { uid: parent } = await world.must(createGroup, { group: { name: "foreign" } }, founder.token);
+    assert.equal(codeOf(await world.rest.call(getGroup, { uid: parent }, world.owner.token)), Code.PERMISSION_DENIED);
+    assert.equal(codeOf(await world.rest.call(listAuditEntries, { parent }, world.owner.token)), 0);
+  });
+
   test("commands of the operator are recorded in the chain of the server", async () => {
     const { databaseUrl: HOLT_DATABASE_URL, dataDir: HOLT_DATA_DIR, baseUrl: HOLT_BASE_URL } = world;
     await rotateKeys(readConfig({ HOLT_DATABASE_URL, HOLT_DATA_DIR, HOLT_BASE_URL, HOLT_LISTEN: new URL(HOLT_BASE_URL).host }));
