@@ -77,9 +77,9 @@ const MAX_REQUEST_LENGTH = 64 * 1024;
 /** Bodies of new and deleted resources are inserted as they are stored, without decoding. */
 export function contentOf(facts: AuditFacts): string {
   const { changes = [], request } = facts;
-  const listed = changes.map(changeText).join(",");
-  const isTooLong = listed.length > MAX_CHANGES_LENGTH;
-  const parts = isTooLong ? namesOf(changes) : listed;
+  const listed = textsOf(changes);
+  const isTooLong = listed === undefined;
+  const parts = listed ?? namesOf(changes);
   const hasLongRequest = request !== undefined && request.length > MAX_REQUEST_LENGTH;
   const omitted = isTooLong ? "fields" : hasLongRequest ? "request" : undefined;
   const fixed = JSON.stringify(detailsOf(facts, omitted)).slice(0, -1);
@@ -88,6 +88,19 @@ export function contentOf(facts: AuditFacts): string {
   if (request !== undefined && !hasLongRequest) more.push(`"request":${request}`);
   const comma = fixed.length > 1 && more.length > 0 ? "," : "";
   return `${JSON.stringify(headOf(facts)).slice(0, -1)}${DETAILS}${fixed}${comma}${more.join(",")}}}`;
+}
+
+/** Undefined if they are too long. */
+function textsOf(changes: readonly ResourceChange[]): string | undefined {
+  const texts: string[] = [];
+  let length = 0;
+  for (const change of changes) {
+    const text = changeText(change);
+    length += text.length + 1;
+    if (length > MAX_CHANGES_LENGTH) return undefined;
+    texts.push(text);
+  }
+  return texts.join(",");
 }
 
 function namesOf(changes: readonly ResourceChange[]): string {
