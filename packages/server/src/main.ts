@@ -100,7 +100,9 @@ const commands: Readonly<Record<string, (given: Given) => Promise<void> | void>>
     await (wantsLink ? printLink : printToken)(await loadConfig());
   },
   "keys rotate": async () => (await import("./cli/commands.ts")).rotateKeys(await loadConfig()),
-  gc: async ({ isDryRun }) => (await import("./cli/collect-garbage.ts")).collectGarbage(await loadConfig(), isDryRun),
+  gc: async ({ isDryRun }) => {
+    process.exitCode = await (await import("./cli/collect-garbage.ts")).collectGarbage(await loadConfig(), isDryRun);
+  },
   "adopt-blobs": async () => (await import("./cli/commands.ts")).adoptBlobs(await loadConfig()),
   compact: async () => (await import("./cli/commands.ts")).compact(await loadConfig()),
   recover: async ({ argument }) => (await import("./cli/commands.ts")).recover(await loadConfig(), argument),

@@ -81,6 +81,8 @@ export interface BlobRemovalOptions {
   readonly store: Store;
   readonly blobs: BlobStore;
   readonly references: readonly BlobReference[];
+  /** Called for each blob whose bytes were not deleted, after the removals of the others have ended. Without it, the removal fails. */
+  readonly onFailure?: (digest: string, reason: unknown) => void;
 }
 
 export function createBlobRemoval(options: BlobRemovalOptions): BlobRemoval {
@@ -91,7 +93,7 @@ export function createBlobRemoval(options: BlobRemovalOptions): BlobRemoval {
 }
 
 async function removeUnlinked(options: BlobRemovalOptions, digests: readonly string[]): Promise<readonly RemovedBlob[]> {
-  const { store, blobs, references } = options;
+  const { store, blobs, references, onFailure = rethrow } = options;
   const begun = performance.now();
   const signal = AbortSignal.timeout(MARK_MS - MARGIN_MS);
   const now = systemClock.now();
@@ -102,11 +104,20 @@ async function removeUnlinked(options: BlobRemovalOptions, digests: readonly str
   const results = await Promise.allSettled(isLate ? [] : marked.map(({ digest }) => blobs.remove(digest, signal)));
   // Ends the removal only when all deletions are settled: a later one could delete bytes that were stored again. A request
   // that failed or was aborted may still be carried out, so its mark stays until it expires. A later collection tries again.
-  const ended = marked.flatMap(({ digest }, index) => (results[index]?.status === "rejected" ? [] : [digest]));
-  await store.transaction((db) => endRemoval(db, ended, mark));
-  const failure = results.find((result) => result.status === "rejected");
-  if (failure !== undefined) throw failure.reason;
-  return isLate ? [] : marked;
+  const ended = marked.filter((_, index) => results[index]?.status !== "rejected");
+  await store.transaction((db) =>
+    endRemoval(
+      db,
+      ended.map(({ digest }) => digest),
+      mark,
+    ),
+  );
+  for (const [index, result] of results.entries()) if (result.status === "rejected") onFailure(marked[index]!.digest, result.reason);
+  return isLate ? [] : ended;
+}
+
+function rethrow(_digest: string, reason: unknown): never {
+  throw reason;
 }
 
 async function removeOrphan(options: BlobRemovalOptions, digest: string, size: number): Promise<boolean> {

@@ -7,8 +7,11 @@ import type { Garbage } from "../registry/collection/walk-phases.ts";
 import { createUploads } from "../registry/content/uploads.ts";
 import { openInstallation } from "./open-installation.ts";
 
-/** Prints a line for each thing that is removed, or with `isDryRun` would be, and a summary. Waits while the running server collects. */
-export async function collectGarbage(config: Config, isDryRun: boolean): Promise<void> {
+/**
+ * Prints a line for each thing that is removed, or with `isDryRun` would be, and a summary. Waits while the running server collects.
+ * @returns exit status: 1 if blobs could not be deleted
+ */
+export async function collectGarbage(config: Config, isDryRun: boolean): Promise<number> {
   const { gcGraceMs: graceMs } = config;
   await using installation = await openInstallation(config, { use: "command", command: isDryRun ? "gc --dry-run" : "gc" });
   const { store, clock, log } = installation;
@@ -19,6 +22,9 @@ export async function collectGarbage(config: Config, isDryRun: boolean): Promise
   const { manifests, links, blobs: count, bytes, uploads: begun } = report;
   const counts = `${manifests} manifests, ${links} links to blobs, ${count} blobs of ${bytes} bytes, ${begun} interrupted uploads`;
   console.log(isDryRun ? `Would remove ${counts}.` : `Removed ${counts}.`);
+  if (report.failures === 0) return 0;
+  console.error(`${report.failures} blobs could not be deleted; the log above has the reasons, and the next run tries again`);
+  return 1;
 }
 
 const RETRY_MS = 500;

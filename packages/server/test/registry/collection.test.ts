@@ -54,7 +54,7 @@ for (const kind of ["sqlite", "postgres"] as const) {
       world.clock.advance(GRACE_MS + 1000);
       return collect();
     }
-    const nothing = { uploads: 0, manifests: 0, links: 0, blobs: 0, bytes: 0, finished: true };
+    const nothing = { uploads: 0, manifests: 0, links: 0, blobs: 0, bytes: 0, finished: true, failures: 0 };
 
     test("a tagged manifest stays, with everything that it refers to and everything that refers to it", async () => {
       const children = [await world.pushImage(repo), await world.pushImage(repo)];

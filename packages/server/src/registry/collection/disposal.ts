@@ -9,6 +9,7 @@ import type { BlobReference } from "../../blobs/references.ts";
 import { createBlobRemoval, type RemovedBlob } from "../../blobs/removal.ts";
 import type { BlobStore } from "../../blobs/store.ts";
 import type { ReadDb, Store, WriteDb } from "../../db/store.ts";
+import type { Log } from "../../lib/log.ts";
 import { lockRepo } from "../content/lock-repo.ts";
 import { chunkManifests } from "../content/manifest-chunks.ts";
 import type { Uploads } from "../content/uploads.ts";
@@ -24,6 +25,8 @@ export interface Disposal {
   links(found: ByRepo): Promise<readonly Content[]>;
   blobs(found: readonly RemovedBlob[]): Promise<readonly RemovedBlob[]>;
   orphan(digest: string, size: number): Promise<boolean>;
+  /** Blobs that were not deleted because the blob store failed. */
+  failures(): number;
   /** In a dry run: content that counts as deleted. */
   readonly isGone?: (manifest: Content) => boolean;
   readonly goneLinks?: ReadonlyMap<string, number>;
@@ -35,11 +38,20 @@ export interface DisposalOptions {
   readonly references: readonly BlobReference[];
   readonly uploads: Uploads;
   readonly cutoff: Cutoff;
+  readonly log: Log;
 }
 
+/** Blobs that a run may fail to delete. Others are deleted all the same, but more failures mean that the blob store is down. */
+const MAX_FAILURES = 20;
+
 export function createDisposal(options: DisposalOptions): Disposal {
-  const { store, uploads, cutoff } = options;
-  const removal = createBlobRemoval(options);
+  const { store, uploads, cutoff, log } = options;
+  let failures = 0;
+  const onFailure = (digest: string, reason: unknown): void => {
+    if (++failures > MAX_FAILURES) throw reason;
+    log.warn({ err: reason, digest }, "a blob was not deleted; the next collection tries again");
+  };
+  const removal = createBlobRemoval({ ...options, onFailure });
   return {
     async uploads() {
       const stale = await uploads.findStale();
@@ -58,6 +70,7 @@ export function createDisposal(options: DisposalOptions): Disposal {
       return removal.removeUnlinked(digests);
     },
     orphan: removal.removeOrphan,
+    failures: () => failures,
   };
 }
 
@@ -144,6 +157,7 @@ export function createDryRun({ store, uploads, cutoff }: DisposalOptions): Dispo
     },
     blobs: async (found) => found,
     orphan: async () => true,
+    failures: () => 0,
     isGone: ({ repoUid, digest }) => manifests.has(keyOf(repoUid, digest)),
     goneLinks: links,
   };

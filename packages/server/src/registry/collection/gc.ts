@@ -20,6 +20,8 @@ import type { Garbage } from "./walk-phases.ts";
 export interface CollectionReport extends Counts {
   /** False where the run was stopped; the next one goes on there. */
   readonly finished: boolean;
+  /** Blobs that were not deleted because the blob store failed. */
+  readonly failures: number;
 }
 
 export interface Collector {
@@ -74,7 +76,7 @@ export function createCollector(options: CollectorOptions): Collector {
         }
         if (finished) await removeLostScans(store, clock.now(), signal);
         await lease.end(finished ? undefined : walk.progress());
-        return { ...walk.progress().counts, finished };
+        return { ...walk.progress().counts, finished, failures: disposal.failures() };
       } catch (error) {
         await lease
           .end(walk.progress())
@@ -86,7 +88,7 @@ export function createCollector(options: CollectorOptions): Collector {
       const cutoff = cutoffOf(options);
       const walk = createWalk({ ...options, cutoff, disposal: createDryRun({ ...options, cutoff }), progress: BEGINNING, onGarbage });
       while (await walk.step());
-      return { ...walk.progress().counts, finished: true };
+      return { ...walk.progress().counts, finished: true, failures: 0 };
     },
     start: (intervalMs) => startCollecting(collector, options, intervalMs),
   };
