@@ -1,12 +1,14 @@
 /** The screens of advisories, in a real browser against a real server. */
 import assert from "node:assert/strict";
 import { before } from "node:test";
+import { ImportsService } from "@holt/api/gen/holt/v1/imports_pb.ts";
 import { Auth } from "@holt/api/gen/platform/auth/v1/auth_pb.ts";
 import { RoleBindingsService } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import { RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { Advisories, ReviewStatus } from "@holt/api/gen/platform/vulnerabilities/v1/advisories_pb.ts";
 import { startFeedServer } from "../../server/test/harness/advisories/feed-server.ts";
+import { until } from "../../server/test/harness/wait.ts";
 import { assertAccessible, describeConsole, signInByLink } from "./console-world.ts";
 
 await describeConsole("the console's advisories", ({ world, walk }) => {
@@ -134,6 +136,33 @@ await describeConsole("the console's advisories", ({ world, walk }) => {
       .click();
     await page.getByText("Nothing was imported").waitFor();
   });
+
+  walk(
+    "an import whose upload fails or is closed is deleted",
+    async ({ page, screen }) => {
+      const file = { name: "osv.json", mimeType: "application/json", buffer: Buffer.alloc(10, "[") };
+      const unfinished = async () => (await world.must(ImportsService.method.listImports, { parent: world.orgUid })).imports.length;
+      await signInByLink(page, world);
+      await page.goto(screen("/imports"));
+      await page.route("**/WriteImport", (route) => route.fulfill({ status: 502 }));
+      await page.getByRole("button", { name: "Import a file" }).click();
+      await page.getByLabel("File", { exact: true }).setInputFiles(file);
+      await page.getByRole("button", { name: "Import", exact: true }).click();
+      await page.getByRole("alert").getByText("answered HTTP 502").waitFor();
+      assert.equal(await unfinished(), 0);
+
+      await page.unroute("**/WriteImport");
+      const writing = Promise.withResolvers<void>();
+      await page.route("**/WriteImport", () => writing.resolve());
+      await page.getByRole("button", { name: "Import", exact: true }).click();
+      await writing.promise;
+      assert.equal(await unfinished(), 1);
+      await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+      await page.getByRole("button", { name: "Discard it" }).click();
+      await until(async () => (await unfinished()) === 0);
+    },
+    { expected: [/status of 502/] },
+  );
 
   walk(
     "a file is imported from an address once, with its progress and its problems by line",

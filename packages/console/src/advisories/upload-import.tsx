@@ -45,13 +45,19 @@ function UploadImportDialog({ parent, onClose }: { readonly parent: string; read
   const initial: ImportValues = { parent, kind: ImportKind.ADVISORIES, file: undefined };
   const form = useForm(initial, async ({ parent: group, kind, file }) => {
     if (file === undefined) throw new Error("choose a file");
-    const { createImport, writeImport, startImport } = ImportsService.method;
+    const { createImport, writeImport, startImport, deleteImport } = ImportsService.method;
     const { signal } = stop.current;
     const { uid } = await callUnaryMethod(transport, createImport, { parent: group, kind, fileName: file.name }, { signal });
-    for (let offset = 0; offset < file.size; offset += CHUNK) {
-      setPart(offset / file.size);
-      const data = new Uint8Array(await file.slice(offset, offset + CHUNK).arrayBuffer());
-      await callUnaryMethod(transport, writeImport, { uid, offset: BigInt(offset), data }, { signal });
+    try {
+      for (let offset = 0; offset < file.size; offset += CHUNK) {
+        setPart(offset / file.size);
+        const data = new Uint8Array(await file.slice(offset, offset + CHUNK).arrayBuffer());
+        await callUnaryMethod(transport, writeImport, { uid, offset: BigInt(offset), data }, { signal });
+      }
+    } catch (error) {
+      // An organization can have few unfinished imports.
+      await callUnaryMethod(transport, deleteImport, { uid }).catch(() => {});
+      throw error;
     }
     setPart(1);
     await callUnaryMethod(transport, startImport, { uid, size: BigInt(file.size) }, { signal });
