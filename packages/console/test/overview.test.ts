@@ -86,6 +86,22 @@ await describeConsole("the console's overview", ({ world, walk }) => {
     await page.getByText("0 will be sent again").waitFor();
   });
 
+  walk("the history of a tag begins with its newest move, however many there are", async ({ page, screen }) => {
+    const { uid } = await world.must(ReposService.method.createRepo, { parent: world.orgUid, repo: { name: "moved" } });
+    const digestAt = (move: number) => `sha256:${String(move).padStart(64, "0")}`;
+    const { uid: tag } = await world.must(TagsService.method.createTag, { parent: uid, tag: { name: "busy", digest: digestAt(0) } });
+    const rows = Array.from({ length: 1500 }, (_, i) => {
+      const time = new Date(world.clock.now().getTime() + i + 1).toISOString();
+      return { repo_uid: uid, tag: "busy", digest: digestAt(i + 1), time, actor: "" };
+    });
+    await world.store.transaction((db) => db.insertInto("tag_history").values(rows).execute());
+    await signInByLink(page, world);
+    await page.goto(screen(`/tag/${tag}`));
+    await page.getByText(digestAt(1500)).waitFor();
+    const links = await page.getByRole("link", { name: /^sha256:/ }).allTextContents();
+    assert.deepEqual([links.length, links[0]], [1000, digestAt(1500)]);
+  });
+
   walk("the history of a tag leads to the packages that changed", async ({ page, screen }) => {
     const { uid } = await world.must(ReposService.method.createRepo, { parent: world.orgUid, repo: { name: "compared" } });
     using client = createRegistryClient(world.baseUrl, basic("_token", world.token));

@@ -1,6 +1,4 @@
 /** One tag: the digests that it has had, and what has happened to it. */
-import { useQuery } from "@connectrpc/connect-query";
-import { Registry } from "@holt/api/gen/platform/registry/v1/registry_pb.ts";
 import { type Tag, TagsService } from "@holt/api/gen/platform/registry/v2/tags_pb.ts";
 import { Text, Timeline } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
@@ -20,6 +18,7 @@ import { useObject } from "../object/use-object.ts";
 import { DeletionPreview } from "./deletion-preview.tsx";
 import { PullCommands } from "./pull-commands.tsx";
 import { RepositoryPath } from "./repository-path.tsx";
+import { useTagHistory } from "./use-tag-history.ts";
 
 export function Screen() {
   const uid = useObjectUid();
@@ -60,20 +59,22 @@ export function Screen() {
   );
 }
 
-/** The newest digest first. The API gives the oldest 1,000. */
+/** More would slow the screen down. */
+const MAX_SHOWN = 1000;
+
 function History({ uid, repository }: { readonly uid: string; readonly repository: string }) {
-  const { data, error } = useQuery(Registry.method.listTagHistory, { parentId: uid });
+  const { data, error } = useTagHistory(uid);
   if (error !== null) return <ErrorAlert error={error} title="The history cannot be shown" />;
   if (data === undefined) return <Loading />;
-  if (data.items.length === 0) return <Text>The tag has no history.</Text>;
+  if (data.length === 0) return <Text>The tag has no history.</Text>;
   return (
     <Timeline>
-      {data.items.toReversed().map(({ digest, updateTimestamp }, index, items) => (
+      {data.slice(0, MAX_SHOWN).map(({ digest, updateTimestamp }, index) => (
         <Timeline.Item key={`${timeText(updateTimestamp)} ${digest}`} title={<Time value={updateTimestamp} />}>
           <ScreenLink to="/image" uid={`${repository}/${digest}`} style={{ overflowWrap: "anywhere" }}>
             {digest}
           </ScreenLink>
-          <Before uid={repository} digest={digest} before={items[index + 1]?.digest} />
+          <Before uid={repository} digest={digest} before={data[index + 1]?.digest} />
         </Timeline.Item>
       ))}
     </Timeline>
