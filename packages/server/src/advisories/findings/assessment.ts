@@ -3,7 +3,7 @@ import { isAtMost } from "../../lib/version-order/compare.ts";
 import type { PublishedAdvisory, PublishedEvent } from "../export/published-advisory.ts";
 import { justificationOf } from "../export/vex-status.ts";
 import { type Affected, fixesFor, NEVER_AFFECTED_NOTE, prepareFixes } from "../model/affected.ts";
-import { appliesTo, isDistribution } from "./distributions.ts";
+import { appliesTo, idOf, isDistribution } from "./distributions.ts";
 import type { ComparedPackage, FixState } from "./finding.ts";
 
 /** An advisory that may be about a package. Only its approved events count. */
@@ -30,7 +30,7 @@ export type Assessment =
 /** @returns undefined if the advisory says nothing about the version */
 export function assess(candidate: Candidate, given: ComparedPackage): Assessment | undefined {
   const { advisory, affected, distribution } = candidate;
-  const [id = ""] = given.distribution.split(" ");
+  const id = idOf(given.distribution);
   if (distribution !== undefined && affected === undefined && id !== "" && !isDistribution(distribution, id)) return undefined;
   const assessment = affected === undefined ? assessByEvents(advisory, given) : assessByRanges(advisory, affected, given);
   const { latest } = advisory;

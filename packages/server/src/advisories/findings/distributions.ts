@@ -15,7 +15,8 @@ const ids: Readonly<Record<string, readonly string[]>> = {
 
 /** @param ecosystem such as `Alpine:v3.22` @param distribution such as `alpine 3.22.1`; empty if unknown */
 export function appliesTo(ecosystem: string, distribution: string): boolean {
-  const [id = "", version = ""] = distribution.split(" ");
+  const id = idOf(distribution);
+  const [, version = ""] = distribution.split(" ");
   const [name = "", ...release] = ecosystem.split(":");
   if (id === "" || name === "") return true;
   // Fixes of Ubuntu Pro are in a repository of their own, which images do not use.
@@ -24,7 +25,12 @@ export function appliesTo(ecosystem: string, distribution: string): boolean {
   return isDistribution(name, id) && isRelease(releaseIn(release.join(":")), version);
 }
 
-/** @param name of an ecosystem, in any case */
+/** In lower case: SBOMs spell it in any way, such as `openEuler`. Empty if unknown. @param distribution such as `alpine 3.22.1` */
+export function idOf(distribution: string): string {
+  return (distribution.split(" ")[0] ?? "").toLowerCase();
+}
+
+/** @param name of an ecosystem, in any case @param id in lower case */
 export function isDistribution(name: string, id: string): boolean {
   const known = Object.entries(ids).find(([ecosystem]) => ecosystem.toLowerCase() === name.toLowerCase());
   return known === undefined ? name.toLowerCase().replace(/[^a-z0-9]/g, "") === id.replace(/[^a-z0-9]/g, "") : known[1].includes(id);

@@ -9,7 +9,7 @@ import { appliesTo } from "./distributions.ts";
 import { RULES_VERSION } from "./rules.ts";
 
 /** The version of the rules, and a digest of their results for the examples below. */
-const DIGEST = "2 030ca72f4f800694";
+const DIGEST = "3 84946061d82c8d7c";
 
 const types = ["apk", "deb", "rpm", "npm", "golang", "cargo", "pypi", "maven", "gem", "generic"];
 
@@ -29,6 +29,7 @@ const ecosystems = [
   "SUSE:Linux Enterprise Server 15",
   "SUSE:Linux Enterprise Server 15 SP5",
   "openSUSE:Leap 15.6",
+  "openEuler:22.03-LTS",
 ];
 
 const distributions = [
@@ -48,6 +49,7 @@ const distributions = [
   "sles 15.6",
   "opensuse-leap 15.6",
   "opensuse-tumbleweed 20240101",
+  "openEuler 22.03",
 ];
 
 /** The results of pairs of versions, as one character each. */
