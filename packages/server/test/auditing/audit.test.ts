@@ -22,6 +22,7 @@ import type { ReadDb } from "../../src/db/store.ts";
 import { timestampFromText } from "../../src/lib/clock.ts";
 import { Code } from "../../src/lib/errors.ts";
 import { answerOf, codeOf } from "../harness/clients.ts";
+import { startIssuer } from "../harness/oidc-issuer.ts";
 import { until } from "../harness/wait.ts";
 import { describeWithWorld } from "../harness/world.ts";
 import { appendLargeEntries, entriesAfter, lastSeq, listWhen, sealAll } from "./audit-log.ts";
@@ -116,6 +117,36 @@ describeWithWorld("the audit log", (world) => {
     assert.deepEqual(
       entries.map(({ action, actor }) => [action, actor]),
       [["platform.auth.v1.Auth/Register", person.uid]],
+    );
+  });
+
+  test("a login and a registration that give the default role of a provider write an entry with the new binding", async () => {
+    await using upstream = await startIssuer({ now: world.clock.now });
+    const org = await world.group("", "default-roles");
+    const roles = [Capability.CAP_REPO_LIST, Capability.CAP_TAG_LIST, Capability.CAP_IAM_GROUPS_LIST].map((each) =>
+      world.role(org, [each]),
+    );
+    const [first = "", ...others] = await Promise.all(roles);
+    const makeProvider = async (clientId: string, defaultRole: string) => {
+      const oidc = { issuer: upstream.issuer, clientId, pkceEnabled: true };
+      const answer = await world.raw("POST", `/iam/v2/identityProviders/${org}`, { name: clientId, defaultRole, oidc });
+      return (JSON.parse(answer.text) as { uid: string }).uid;
+    };
+    const proof = (aud: string) => upstream.sign({ sub: "ann", aud });
+    await makeProvider("first", first);
+    const { identity } = await world.must(Auth.method.register, {}, await proof("first"));
+    const identityProvider = await makeProvider("second", others[0] ?? "");
+    await makeProvider("third", others[1] ?? "");
+    const before = await lastSeq(world);
+    for (let i = 0; i < 2; i++) await world.must(SecurityTokenService.method.exchange, { identityProvider }, await proof("second"));
+    for (let i = 0; i < 2; i++) await world.must(Auth.method.register, {}, await proof("third"));
+    const entries = (await entriesAfter(world, before)).filter(({ details }) => details.changes !== undefined);
+    assert.deepEqual(
+      entries.map(({ action, actor, details }) => [action, actor, details.changes?.map(({ after }) => after?.roleUid)]),
+      [
+        ["default-role", identity, [others[0]]],
+        ["platform.auth.v1.Auth/Register", identity, [others[1]]],
+      ],
     );
   });
 

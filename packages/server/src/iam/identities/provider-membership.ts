@@ -4,6 +4,7 @@
  */
 
 import type { ProviderSession } from "../../access/principal.ts";
+import { appendAudit } from "../../audit/append.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { isCleanText } from "../../lib/clean-text.ts";
 import { permissionDenied } from "../../lib/errors.ts";
@@ -16,13 +17,14 @@ import { linkScimUser } from "./scim-record.ts";
 import { createMappedSession } from "./session-mappings.ts";
 
 /**
- * Call it in the transaction of every login, once the identity exists.
+ * Call it in the transaction of every login, once the identity exists. Notes a new role binding for the audit entry of the transaction.
+ * @returns whether the person got the default role
  * @throws PERMISSION_DENIED if the organization's directory deactivated the person; UNAUTHENTICATED if the person was
  * linked with another account meanwhile
  */
-export async function recordMembership(db: WriteDb, account: PersonAccount, now: Date, grants: Grants): Promise<void> {
+export async function recordMembership(db: WriteDb, account: PersonAccount, now: Date, grants: Grants): Promise<boolean> {
   const { identityUid, member } = account;
-  if (member === undefined) return;
+  if (member === undefined) return false;
   await assertStillLinked(db, account, member.provider.organizationUid);
   const { provider, externalId } = member;
   const linked = await linkScimUser(db, grants, { idpUid: provider.uid, identityUid, externalId, now });
@@ -31,11 +33,23 @@ export async function recordMembership(db: WriteDb, account: PersonAccount, now:
   const joining = { identityUid, groupUid: provider.organizationUid, now, email: isCleanText(email) ? email : "" };
   if (!account.mayJoin) await recordSignIn(db, joining);
   else if (await join(db, joining)) await grants.recordChange(db, [identityUid]);
-  if (!(await isFirstLogin(db, provider.uid, identityUid, now))) return;
-  if (provider.defaultRole === "" || !(await lockRole(db, provider.defaultRole))) return;
+  if (!(await isFirstLogin(db, provider.uid, identityUid, now))) return false;
+  if (provider.defaultRole === "" || !(await lockRole(db, provider.defaultRole))) return false;
   const { defaultRole: roleUid, organizationUid: groupUid } = provider;
   const isNew = await bindOnce(db, { identityUid, roleUid, groupUid }, now);
   if (isNew) await grants.recordChange(db, [identityUid]);
+  return isNew;
+}
+
+/** The entry of a login that gave the default role, which is not a call that changes something. */
+export async function auditDefaultRole(
+  db: WriteDb,
+  { identityUid, profile }: PersonAccount,
+  organization: string,
+  now: Date,
+): Promise<void> {
+  const about = { action: "default-role", actor: identityUid, onBehalfOf: profile.actor, target: organization, organization };
+  await appendAudit(db, { ...about, outcome: "OK", changes: db.audit.changes, now });
 }
 
 /** Exactly one of two concurrent logins is the first. */

@@ -15,7 +15,7 @@ import { verifyWithIssuer } from "../tokens/third-party-tokens.ts";
 import { findMatchingProviders, type IdentityProviderRecord, isIssuerOfOthers } from "./identity-provider-record.ts";
 import { findIdentity } from "./identity-record.ts";
 import { memberAccount, operatorAccount, type PersonAccount } from "./person-account.ts";
-import { createProviderSession, recordMembership } from "./provider-membership.ts";
+import { auditDefaultRole, createProviderSession, recordMembership } from "./provider-membership.ts";
 import { userIdentityUid } from "./user-identity.ts";
 
 export interface UserLogins {
@@ -97,7 +97,12 @@ export function createUserLogins(options: UserLoginsOptions): UserLogins {
     const account = await verify(token, providerUid, now, db);
     if (account === undefined || (await findIdentity(db, account.identityUid)) === undefined) return undefined;
     // Comes first, since the deactivation by a directory and the rights of the session depend on it.
-    if (account.member !== undefined) await store.transaction((write) => recordMembership(write, account, now, grants));
+    const { member } = account;
+    if (member !== undefined)
+      await store.transaction(async (write) => {
+        const hasNewRole = await recordMembership(write, account, now, grants);
+        if (hasNewRole) await auditDefaultRole(write, account, member.provider.organizationUid, now);
+      });
     return loginFromAccount(account, store.reader);
   }
 

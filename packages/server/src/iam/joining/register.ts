@@ -32,7 +32,7 @@ export interface PreparedRegistration {
 }
 
 export interface RegistrationResult {
-  /** Whether the identity is new, or the invite gave something or was used up. Registering again changes nothing. */
+  /** Whether the identity is new, got a role, or used an invite up. Registering again changes nothing. */
   readonly changed: boolean;
   /** Uid of the group joined by the invite, or the empty string. */
   readonly groupUid: string;
@@ -66,10 +66,11 @@ export function createRegistrations({ users, grants }: { readonly users: UserLog
 
     async recordRegister(db, { account, code, now }) {
       const isNew = await insertIdentity(db, account, now, grants);
-      await recordMembership(db, account, now, grants);
-      if (code === "") return { changed: isNew, groupUid: "" };
+      const hasDefaultRole = await recordMembership(db, account, now, grants);
+      const changed = isNew || hasDefaultRole;
+      if (code === "") return { changed, groupUid: "" };
       const redeemed = await redeemInvite(db, { code, redeemer: redeemerFromAccount(account), now }, grants);
-      return { changed: isNew || redeemed.changed, groupUid: redeemed.groupUid };
+      return { changed: changed || redeemed.changed, groupUid: redeemed.groupUid };
     },
   };
 }
