@@ -3,7 +3,7 @@ import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { assertRowAllowed } from "../../db/organization-limits.ts";
 import { prepare } from "../../db/prepared.ts";
 import { preparedInsert } from "../../db/prepared-insert.ts";
-import { appendToCount } from "../../db/resource-count.ts";
+import { appendToCount, appendToCounts } from "../../db/resource-count.ts";
 import type { WriteDb } from "../../db/store.ts";
 import { ConstraintError } from "../../db/transaction.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
@@ -183,4 +183,19 @@ export async function removeIfThere(resource: Resource, uid: string, db: WriteDb
   db.audit.changes.push({ kind: resource.kind, uid, schema: resource.schema, before: deleted.body });
   await appendToCount(db, resource.table, countedUid(resource, uid), -1);
   return true;
+}
+
+/** Notes rows that a statement of its own has deleted for the audit entry, and takes them from the counts above them. */
+export async function recordRemoved(
+  { table, schema }: Pick<Resource, "table" | "schema">,
+  rows: readonly { readonly uid: string; readonly body: string }[],
+  db: WriteDb,
+): Promise<void> {
+  for (const { uid, body } of rows) db.audit.changes.push({ kind: schema.name, uid, schema, before: body });
+  await appendToCounts(
+    db,
+    table,
+    rows.map(({ uid }) => uid),
+    -1,
+  );
 }

@@ -17,8 +17,7 @@ import { defineResource } from "../../api/resource/define.ts";
 import { assertNone } from "../../api/resource/names.ts";
 import type { PageTokens } from "../../api/resource/page-token.ts";
 import { standardMethods } from "../../api/resource/standard-methods.ts";
-import { insert, prepareCreate } from "../../api/resource/write.ts";
-import { appendToCounts } from "../../db/resource-count.ts";
+import { insert, prepareCreate, recordRemoved } from "../../api/resource/write.ts";
 import type { WriteDb } from "../../db/store.ts";
 import { alreadyExists, type FieldViolation, invalidArgument, notFound } from "../../lib/errors.ts";
 import { isUid, newUid, parentOf, rootOf } from "../../lib/uid.ts";
@@ -130,9 +129,6 @@ async function removeAll(
 /** Notes the deleted mappings for the audit entry of the transaction. @returns their bodies by uid */
 export async function deleteMappings(db: WriteDb, condition: RawBuilder<boolean>): Promise<ReadonlyMap<string, string>> {
   const deleted = await db.deleteFrom("external_group_role_mapping").where(condition).returning(["uid", "body"]).execute();
-  const bodies = new Map(deleted.map(({ uid, body }) => [uid, body]));
-  await appendToCounts(db, "external_group_role_mapping", [...bodies.keys()], -1);
-  const schema = ExternalGroupRoleMappingSchema;
-  for (const [uid, before] of bodies) db.audit.changes.push({ kind: schema.name, uid, schema, before });
-  return bodies;
+  await recordRemoved({ table: "external_group_role_mapping", schema: ExternalGroupRoleMappingSchema }, deleted, db);
+  return new Map(deleted.map(({ uid, body }) => [uid, body]));
 }

@@ -1,7 +1,7 @@
 /** Deletes role bindings of a group or an identity. */
 import { RoleBindingSchema } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import { type RawBuilder, sql } from "kysely";
-import { appendToCounts } from "../../db/resource-count.ts";
+import { recordRemoved } from "../../api/resource/write.ts";
 import type { WriteDb } from "../../db/store.ts";
 import type { RoleBindingTable } from "../tables.ts";
 
@@ -28,13 +28,6 @@ export async function deleteBindingsOf(db: WriteDb, condition: RawBuilder<boolea
     .where((eb) => (limit === undefined ? condition : eb("uid", "in", chosen)))
     .returning(["uid", "parent", "identity_uid", "role_uid", "body"])
     .execute();
-  for (const { uid, body } of deleted)
-    db.audit.changes.push({ kind: RoleBindingSchema.name, uid, schema: RoleBindingSchema, before: body });
-  await appendToCounts(
-    db,
-    "role_binding",
-    deleted.map((binding) => binding.uid),
-    -1,
-  );
+  await recordRemoved({ table: "role_binding", schema: RoleBindingSchema }, deleted, db);
   return deleted;
 }

@@ -6,7 +6,8 @@ import { create } from "@bufbuild/protobuf";
 import { type GroupInvite, GroupInviteSchema } from "@holt/api/gen/platform/iam/v2/group_invites_pb.ts";
 import { RoleBindingSchema } from "@holt/api/gen/platform/iam/v2/role_bindings_pb.ts";
 import { type RawBuilder, sql } from "kysely";
-import { appendToCount, appendToCounts } from "../../db/resource-count.ts";
+import { recordRemoved } from "../../api/resource/write.ts";
+import { appendToCount } from "../../db/resource-count.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { timestampFromDate } from "../../lib/clock.ts";
 import { Code, HoltError, invalidArgument, permissionDenied } from "../../lib/errors.ts";
@@ -91,10 +92,7 @@ export async function redeemInvite(
 /** Notes the deleted invites for the audit entry of the transaction. */
 export async function deleteInvites(db: WriteDb, condition: RawBuilder<boolean>): Promise<void> {
   const deleted = await db.deleteFrom("group_invite").where(condition).returning(["uid", "body"]).execute();
-  const uids = deleted.map(({ uid }) => uid);
-  await appendToCounts(db, "group_invite", uids, -1);
-  for (const { uid, body } of deleted)
-    db.audit.changes.push({ kind: GroupInviteSchema.name, uid, schema: GroupInviteSchema, before: body });
+  await recordRemoved({ table: "group_invite", schema: GroupInviteSchema }, deleted, db);
 }
 
 /** The group and role that an invite offers. */
