@@ -4,7 +4,6 @@
  */
 
 import type { ProviderSession } from "../../access/principal.ts";
-import { appendAudit } from "../../audit/append.ts";
 import type { ReadDb, WriteDb } from "../../db/store.ts";
 import { isCleanText } from "../../lib/clean-text.ts";
 import { permissionDenied } from "../../lib/errors.ts";
@@ -39,17 +38,6 @@ export async function recordMembership(db: WriteDb, account: PersonAccount, now:
   const isNew = await bindOnce(db, { identityUid, roleUid, groupUid }, now);
   if (isNew) await grants.recordChange(db, [identityUid]);
   return isNew;
-}
-
-/** The entry of a login that gave the default role, which is not a call that changes something. */
-export async function auditDefaultRole(
-  db: WriteDb,
-  { identityUid, profile }: PersonAccount,
-  organization: string,
-  now: Date,
-): Promise<void> {
-  const about = { action: "default-role", actor: identityUid, onBehalfOf: profile.actor, target: organization, organization };
-  await appendAudit(db, { ...about, outcome: "OK", changes: db.audit.changes, now });
 }
 
 /** Exactly one of two concurrent logins is the first. */

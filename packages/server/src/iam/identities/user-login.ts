@@ -2,6 +2,7 @@
  * Logs in people with a token of their issuer. Workloads, which name the identity they assume, are in
  * tokens/workload-login.ts.
  */
+import { auditedStore } from "../../audit/append.ts";
 import type { ReadDb, Store } from "../../db/store.ts";
 import { Code, HoltError, invalidArgument, unauthenticated } from "../../lib/errors.ts";
 import { resolveLinkedAccount } from "../accounts/account-links.ts";
@@ -15,7 +16,7 @@ import { verifyWithIssuer } from "../tokens/third-party-tokens.ts";
 import { findMatchingProviders, type IdentityProviderRecord, isIssuerOfOthers } from "./identity-provider-record.ts";
 import { findIdentity } from "./identity-record.ts";
 import { memberAccount, operatorAccount, type PersonAccount } from "./person-account.ts";
-import { auditDefaultRole, createProviderSession, recordMembership } from "./provider-membership.ts";
+import { createProviderSession, recordMembership } from "./provider-membership.ts";
 import { userIdentityUid } from "./user-identity.ts";
 
 export interface UserLogins {
@@ -92,17 +93,19 @@ export function createUserLogins(options: UserLoginsOptions): UserLogins {
   const { store, grants } = options;
   const { trusts, verify } = createVerification(options);
 
+  /** The only change that a login notes is the default role that it gives. */
+  function audited({ identityUid: actor, profile }: PersonAccount, { organizationUid }: IdentityProviderRecord, now: Date): Store {
+    const about = { action: "default-role", actor, onBehalfOf: profile.actor, target: organizationUid, organization: organizationUid };
+    return auditedStore(store, { ...about, outcome: "OK" }, () => now);
+  }
+
   async function signIn(token: ParsedJwt, providerUid: string, now: Date, db: ReadDb): Promise<Login | undefined> {
     // Registered people are verified again: the operator may have stopped trusting the issuer.
     const account = await verify(token, providerUid, now, db);
     if (account === undefined || (await findIdentity(db, account.identityUid)) === undefined) return undefined;
     // Comes first, since the deactivation by a directory and the rights of the session depend on it.
-    const { member } = account;
-    if (member !== undefined)
-      await store.transaction(async (write) => {
-        const hasNewRole = await recordMembership(write, account, now, grants);
-        if (hasNewRole) await auditDefaultRole(write, account, member.provider.organizationUid, now);
-      });
+    if (account.member !== undefined)
+      await audited(account, account.member.provider, now).transaction((write) => recordMembership(write, account, now, grants));
     return loginFromAccount(account, store.reader);
   }
 
