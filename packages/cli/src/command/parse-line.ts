@@ -59,7 +59,7 @@ function optionsFrom({ name, short, value, help, repeated, required, negatable, 
   const option = new Option(flags, help);
   if (repeated) option.argParser((item: string, before: readonly string[] | undefined) => [...(before ?? []), item]);
   if (required && !isOptional) option.makeOptionMandatory();
-  // Choices of repeated options are checked by the command, because commander has one parser per option.
+  // Choices of repeated options are checked by `chosen`, because commander has one parser per option.
   if (values && value && !repeated) option.choices(values);
   // Together, so that the switch has no default: commander makes a `--no-x` alone true.
   return negatable ? [option, new Option(`--no-${name}`, help)] : [option];

@@ -1,6 +1,6 @@
 /** holt images vulnerabilities: the known vulnerabilities of an image. */
+import { chosen } from "../command/chosen.ts";
 import type { Verb } from "../command/verb.ts";
-import { usageFailure } from "../failure.ts";
 import { findImage, IMAGE_HELP, pathOfImage } from "../images/image-reference.ts";
 import { listOptions, showList } from "../operations/call-list.ts";
 import { fieldOf, type Row } from "../output/output.ts";
@@ -35,11 +35,10 @@ export const verb: Verb = {
   ],
   async run(invocation) {
     const { argument, list, isSet } = invocation;
-    const unknown = list("severity").find((name) => !SEVERITIES.includes(name));
-    if (unknown !== undefined) throw usageFailure(`--severity: "${unknown}" must be one of ${SEVERITIES.join(", ")}`);
+    const severities = chosen("severity", list("severity"), SEVERITIES);
     const path = `${pathOfImage(await findImage(argument("image"), invocation))}/vulnerabilities`;
     const query = {
-      severities: list("severity").map((name) => `VULNERABILITY_SEVERITY_${name.toUpperCase()}`),
+      severities: severities.map((name) => `VULNERABILITY_SEVERITY_${name.toUpperCase()}`),
       vulnerability_ids: list("id"),
       package_names: list("package"),
       ...(isSet("fixable") && { fixable: "true" }),

@@ -1,5 +1,7 @@
 /** holt pull-token create: a user name and a password for machines, with the commands that use them. */
+
 import { createPullToken, type PullToken, pathOfGroup } from "../access/pull-tokens.ts";
+import { chosen } from "../command/chosen.ts";
 import type { Verb } from "../command/verb.ts";
 import { usageFailure } from "../failure.ts";
 import { parseDuration } from "../output/human.ts";
@@ -19,9 +21,8 @@ export const verb: Verb = {
     { name: "ttl", value: "DURATION", help: "how long the password is valid; 30d by default" },
   ],
   async run({ argument, option, list, groupUid, session, output, signal }) {
-    const rights = list("right").length === 0 ? ["images-pull"] : list("right");
-    const unknown = rights.find((right) => !RIGHTS.includes(right));
-    if (unknown !== undefined) throw usageFailure(`--right: "${unknown}" must be one of ${RIGHTS.join(", ")}`);
+    const given = chosen("right", list("right"), RIGHTS);
+    const rights = given.length === 0 ? ["images-pull"] : given;
     const seconds = parseDuration(option("ttl") ?? "30d");
     if (seconds === undefined) throw usageFailure(`--ttl: "${option("ttl")}" must be a duration such as 12h or 90d`);
     const group = await groupUid(argument("group") || undefined);

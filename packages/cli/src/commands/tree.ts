@@ -1,4 +1,5 @@
 /** holt tree: the groups below a group, and what they contain. */
+import { chosen } from "../command/chosen.ts";
 import type { Invocation } from "../command/invocation.ts";
 import type { Verb } from "../command/verb.ts";
 import { usageFailure } from "../failure.ts";
@@ -34,7 +35,7 @@ export const verb: Verb = {
 };
 
 async function readTree({ argument, list, option, uid, session, signal }: Invocation): Promise<Row[]> {
-  const wanted = list("with").map(kindFrom);
+  const wanted = chosen("with", list("with"), Object.keys(SHOWN)).map((name) => SHOWN[name] as ListedKind);
   const depth = depthFrom(option("depth"));
   const root = argument("group") === "" ? undefined : await uid("group", argument("group"));
   const query = root === undefined ? {} : { "uidp.descendants_of": root };
@@ -59,12 +60,6 @@ async function readTree({ argument, list, option, uid, session, signal }: Invoca
   } finally {
     progress.end();
   }
-}
-
-function kindFrom(name: string): ListedKind {
-  const kind = Object.hasOwn(SHOWN, name) ? SHOWN[name] : undefined;
-  if (kind === undefined) throw usageFailure(`--with: "${name}" must be one of ${Object.keys(SHOWN).join(", ")}`);
-  return kind;
 }
 
 function depthFrom(text: string | undefined): number {
