@@ -105,13 +105,8 @@ async function removeUnlinked(options: BlobRemovalOptions, digests: readonly str
   // Ends the removal only when all deletions are settled: a later one could delete bytes that were stored again. A request
   // that failed or was aborted may still be carried out, so its mark stays until it expires. A later collection tries again.
   const ended = marked.filter((_, index) => results[index]?.status !== "rejected");
-  await store.transaction((db) =>
-    endRemoval(
-      db,
-      ended.map(({ digest }) => digest),
-      mark,
-    ),
-  );
+  const endedDigests = ended.map(({ digest }) => digest);
+  await store.transaction((db) => endRemoval(db, endedDigests, mark));
   for (const [index, result] of results.entries()) if (result.status === "rejected") onFailure(marked[index]!.digest, result.reason);
   return isLate ? [] : ended;
 }

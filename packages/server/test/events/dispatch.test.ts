@@ -169,7 +169,7 @@ test("idle servers send few queries to the database", async () => {
       from pg_stat_database where datname = current_database()`.execute(server.store.reader);
     return { commits: Number(rows[0]?.n), seconds: Number(rows[0]?.s) };
   };
-  // What the start of the server caused is counted a little later.
+  // PostgreSQL counts the queries of the start a little later.
   await giveTime(2000);
   const before = await sample();
   await giveTime(5000);
