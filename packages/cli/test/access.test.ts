@@ -136,6 +136,7 @@ describe("commands of every day", () => {
     const { holt } = world;
     const input = new URL(world.baseUrl).host;
     await holt.must(["workload", "create", "my-org", "--name", "puller", "--key", "puller.key"]);
+    world.clock.catchUp();
     await holt.must(["login", world.baseUrl, "--from", "key:puller.key", "--name", "puller"]);
     await holt.must(["context", "use", "test"]);
     const secretOf = async (env: Record<string, string>) =>

@@ -60,6 +60,7 @@ describe("contexts", () => {
     assert.equal((await stat(key)).mode & 0o777, 0o600);
     assert.equal((await world.holt.run(create)).status, 2);
     await using machine = await createCommandLine();
+    world.clock.catchUp();
     await machine.must(["login", world.baseUrl, "--from", `key:${key}`]);
     assert.equal(await machine.must(["whoami", "-o", "name"]), `${uid}\n`);
     const proof = (await machine.must(["workload", "proof", "--key", key, "--ttl", "90d"])).trim();

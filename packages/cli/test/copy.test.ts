@@ -126,6 +126,7 @@ describe("images copy", () => {
 
   test("a copy uses the account of --context, also if another account of the same server is the current one", async () => {
     await world.holt.must(["workload", "create", "my-org", "--name", "without-rights", "--key", "weak.key"]);
+    world.clock.catchUp();
     await world.holt.must(["login", world.baseUrl, "--from", "key:weak.key", "--name", "weak"]);
     await world.holt.must(["context", "use", "test"]);
     for (const source of ["my-org/app:1.0", `${host(world.baseUrl)}/my-org/app:1.0`]) {

@@ -53,7 +53,7 @@ export interface Descriptor {
 }
 
 /** Ahead of the machine's clock, and moves with it. */
-type MovingClock = Omit<ManualClock, "moveTo">;
+type MovingClock = Pick<ManualClock, "now" | "advance">;
 
 export interface StorageFixture extends AsyncDisposable {
   readonly url: string;

@@ -51,7 +51,7 @@ export async function startSignInWorld({
   const port = await freePort();
   const baseUrl = `http://${host}:${port}`;
   const clock = createManualClock(new Date());
-  const beforeToken = () => catchUp(clock);
+  const beforeToken = () => clock.catchUp();
   const upstream = cleanUp.use(await startUpstream({ redirectUris: [`${baseUrl}/oauth/callback`], hasShortTokens, beforeToken }));
   const operator = { HOLT_LOGIN_ISSUER: upstream.issuer, HOLT_LOGIN_CLIENT_ID: CLIENT.id, HOLT_LOGIN_CLIENT_SECRET: CLIENT.secret };
   const settings = {
@@ -90,15 +90,6 @@ export async function startSignInWorld({
   const provider = (await world.must(IdentityProvidersService.method.createIdentityProvider, { parent: uid, identityProvider })).uid;
   const owned = cleanUp.move();
   return { ...world, acme: { uid, provider, defaultRole }, [Symbol.asyncDispose]: () => owned.disposeAsync() };
-}
-
-/** The server refuses tokens that are issued more than 60 s after the time of its clock. */
-const MAX_LAG_MS = 30_000;
-
-/** Moves the clock to the system's time if it lags: on a slow machine, the tests of a file take longer than the server tolerates. */
-function catchUp(clock: ManualClock): void {
-  const now = new Date();
-  if (now.getTime() - clock.now().getTime() > MAX_LAG_MS) clock.moveTo(now);
 }
 
 /** Claims of a token, without verification. */
