@@ -173,6 +173,22 @@ test("advisories under another id join the CVE of which it is an alias", () => {
   );
 });
 
+test("advisories under another id join the GHSA of which it is an alias where no CVE is known", () => {
+  const pysec = { id: "PYSEC-1", events: [["fixed", "3"]] } as const;
+  const ghsa = { id: "GHSA-1", aliases: ["PYSEC-1"] };
+  assert.deepEqual(find("1", [pysec, ghsa]), ["GHSA-1 fixed 3"]);
+  assert.deepEqual(find("1", [ghsa, pysec]), ["GHSA-1 fixed 3"]);
+});
+
+test("an alias of an alias joins the CVE", () => {
+  const advisories = [
+    { id: "PYSEC-1", events: [["fixed", "3"]] },
+    { id: "GHSA-1", aliases: ["PYSEC-1"] },
+    { id: "CVE-1", aliases: ["GHSA-1"] },
+  ] as const;
+  assert.deepEqual(find("1", advisories), ["CVE-1 fixed 3"]);
+});
+
 test("the severity follows from the scores of the vulnerability itself, version 3 before version 2", () => {
   const v3 = { type: "TYPE_CVSS_V3", score: "CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H" };
   const v2 = { type: "TYPE_CVSS_V2", score: "AV:N/AC:M/Au:N/C:P/I:N/A:N" };

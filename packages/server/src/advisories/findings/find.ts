@@ -71,18 +71,36 @@ function vulnerabilitiesOf(advisory: NamedAdvisory): readonly string[] {
   return cves.length > 0 ? cves : [ids.find((id) => id.startsWith("GHSA-")) ?? advisory.advisoryId];
 }
 
-/** Moves what is known under another id to the CVE with that alias. */
+/** Vulnerabilities are named by the first kind of id that they have. */
+const PREFERRED = ["CVE-", "GHSA-"];
+
+/** Moves what is known under another id to the CVE with that alias, and what is left to a GHSA with that alias. */
 function* joinAliases(assessments: Assessments): Generator<undefined> {
-  for (const [id, list] of [...assessments]) {
-    yield;
-    if (!id.startsWith("CVE-")) continue;
-    for (const alias of list.flatMap(({ advisory }) => [advisory.advisoryId, ...advisory.aliases])) {
-      const other = alias.startsWith("CVE-") ? undefined : assessments.get(alias);
+  for (const prefix of PREFERRED) {
+    for (const [id, list] of [...assessments]) {
+      yield;
+      // The id may have been moved meanwhile.
+      if (id.startsWith(prefix) && assessments.has(id)) moveAliases(assessments, id, list);
+    }
+  }
+}
+
+/** What is moved may have aliases of its own, so the list grows while it is read. */
+function moveAliases(assessments: Assessments, id: string, list: NamedAssessment[]): void {
+  for (const { advisory } of list) {
+    for (const alias of [advisory.advisoryId, ...advisory.aliases]) {
+      const other = preferenceOf(alias) > preferenceOf(id) ? assessments.get(alias) : undefined;
       if (other === undefined) continue;
       for (const one of other) list.push(one);
       assessments.delete(alias);
     }
   }
+}
+
+/** Lower is better. */
+function preferenceOf(id: string): number {
+  const index = PREFERRED.findIndex((prefix) => id.startsWith(prefix));
+  return index < 0 ? PREFERRED.length : index;
 }
 
 function findingOf(vulnerability: string, assessments: readonly NamedAssessment[], orgUid: string): Unscored | undefined {

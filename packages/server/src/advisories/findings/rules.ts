@@ -4,4 +4,4 @@
  * Increase it with each change of what a comparison finds. An upgraded server then compares all packages again. The
  * stored findings are those of the last comparison.
  */
-export const RULES_VERSION = 3;
+export const RULES_VERSION = 4;
