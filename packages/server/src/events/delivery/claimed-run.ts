@@ -20,16 +20,17 @@ export interface RunClaim {
   isOver(): boolean;
 }
 
-/** How long a queue is not claimed after a run that made no attempt, because of a fault of this server. */
+/** How long a queue is not claimed after a run that made no attempt, or that a fault of this server ended. */
 const FAULT_MS = 1000;
 
 export async function runClaimed(queue: ClaimedQueue, parts: RunParts, claim: RunClaim): Promise<void> {
   const { uid } = queue;
   const { signal } = claim;
-  const { health, recoveredSince, attempts } = await send(queue, parts, claim);
+  const { health, recoveredSince, attempts, fault } = await send(queue, parts, claim);
+  if (fault !== undefined) parts.log.error({ err: fault.error, subscription: uid }, "deliveries could not be made; they are tried again");
   // The row may have been claimed again, and its next run knows more of the sink's health.
   if (signal.reason instanceof LostLease) return;
-  const pauseMs = attempts === 0 && !signal.aborted ? FAULT_MS : undefined;
+  const pauseMs = (attempts === 0 || fault !== undefined) && !signal.aborted ? FAULT_MS : undefined;
   await releaseFor(pauseMs, { uid, health, recoveredSince }, parts);
 }
 
@@ -45,7 +46,7 @@ export function releaseFor(
 
 async function send(queue: ClaimedQueue, parts: RunParts, { signal, isOver }: RunClaim): Promise<QueueRunResult> {
   const { uid, health } = queue;
-  const { slots, queues, log, hardStop } = parts;
+  const { slots, queues, hardStop } = parts;
   using slot = slots.occupy(uid, health.failures > 0);
   const control = {
     isOver,
@@ -53,12 +54,7 @@ async function send(queue: ClaimedQueue, parts: RunParts, { signal, isOver }: Ru
     onAttempt: () => slot.onAttempt(),
     isWanted: async () => !slot.isSpare() || (await queues.isShareExceeded()),
   };
-  try {
-    return await runQueue(queue, parts, control);
-  } catch (error) {
-    log.error({ err: error, subscription: uid }, "deliveries could not be made; they are tried again");
-    return { health, recoveredSince: null, attempts: 0 };
-  }
+  return await runQueue(queue, parts, control);
 }
 
 /** Aborted when the lease is lost, but not when the server stops: then attempts may go on for a while. */

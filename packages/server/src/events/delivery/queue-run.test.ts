@@ -45,9 +45,15 @@ async function appendEvents(store: Store, count: number): Promise<void> {
   while ((await publish(store, clock, "dev.holt")) === "more");
 }
 
-/** @returns the attempts of one run, and how often it asked whether others wait */
-async function runWith(t: TestContext, events: number, options: { health?: Health; isWanted?: boolean } = {}) {
-  const { health = HEALTHY, isWanted = false } = options;
+interface RunOptions {
+  readonly health?: Health;
+  readonly isWanted?: boolean;
+  readonly sign?: Webhook["sign"];
+}
+
+/** The result of one run, and how often it asked whether others wait. */
+async function runWith(t: TestContext, events: number, options: RunOptions = {}) {
+  const { health = HEALTHY, isWanted = false, sign = webhook.sign } = options;
   const dataDir = await mkdtemp(join(tmpdir(), "holt-queue-run-"));
   t.after(() => rm(dataDir, { recursive: true }));
   await using store = await openDatabase({ url: "", dataDir, log: createLog("silent") });
@@ -63,24 +69,42 @@ async function runWith(t: TestContext, events: number, options: { health?: Healt
     },
   };
   const time = t.mock.method(performance, "now", () => 0);
-  const { attempts } = await runQueue({ uid: "queue", health }, { store, clock, webhook, outcomes, policy }, control);
+  const parts = { store, clock, webhook: { ...webhook, sign }, outcomes, policy };
+  const result = await runQueue({ uid: "queue", health }, parts, control);
   time.mock.restore();
-  return { attempts, questions };
+  return { result, questions };
+}
+
+async function countsOf(t: TestContext, events: number, options: RunOptions = {}) {
+  const { result, questions } = await runWith(t, events, options);
+  return { attempts: result.attempts, questions };
 }
 
 test("a run goes on after a turn of 200 attempts while nobody waits for its slot or its queue", async (t) => {
-  assert.deepEqual(await runWith(t, 450), { attempts: 450, questions: 2 });
+  assert.deepEqual(await countsOf(t, 450), { attempts: 450, questions: 2 });
 });
 
 test("a run ends after a turn if another queue waits for its slot, or another server for a queue", async (t) => {
-  assert.deepEqual(await runWith(t, 450, { isWanted: true }), { attempts: 200, questions: 1 });
+  assert.deepEqual(await countsOf(t, 450, { isWanted: true }), { attempts: 200, questions: 1 });
 });
 
 test("a run of a queue that had failed ends after a turn, so that its health is stored", async (t) => {
   const health = { ...HEALTHY, failures: 1, failing_time: clock.now().toISOString() };
-  assert.deepEqual(await runWith(t, 450, { health }), { attempts: 200, questions: 0 });
+  assert.deepEqual(await countsOf(t, 450, { health }), { attempts: 200, questions: 0 });
 });
 
 test("a run ends after five turns, so that deliveries that became due behind it are sent", async (t) => {
-  assert.deepEqual(await runWith(t, 1100), { attempts: 1000, questions: 4 });
+  assert.deepEqual(await countsOf(t, 1100), { attempts: 1000, questions: 4 });
+});
+
+test("a fault of the server after the sink has recovered keeps the recovery", async (t) => {
+  const failing = clock.now().toISOString();
+  const error = new Error("no key");
+  let signed = 0;
+  const sign = async () => {
+    if (++signed === 2) throw error;
+    return {} as Signed;
+  };
+  const { result } = await runWith(t, 3, { health: { ...HEALTHY, failures: 10, failing_time: failing }, sign });
+  assert.deepEqual(result, { health: HEALTHY, recoveredSince: failing, attempts: 1, fault: { error } });
 });

@@ -35,6 +35,8 @@ export interface QueueRunResult {
   /** If the sink took events again after it had failed: since when it had failed. */
   readonly recoveredSince: string | null;
   readonly attempts: number;
+  /** A fault of this server that ended the run: the database does not answer, a token cannot be signed. */
+  readonly fault?: { readonly error: unknown };
 }
 
 const MAX_TURN_MS = 1000;
@@ -42,30 +44,31 @@ const MAX_ATTEMPTS_PER_TURN = 200;
 /** A run reads forwards, so a delivery that became due behind the last one waits for the next run. */
 const MAX_TURNS = 5;
 
-/**
- * Rejects for faults of this server: the database does not answer, a token cannot be signed. The outcomes of attempts
- * are recorded all the same.
- */
+/** Never rejects: what the attempts before a fault told of the sink must be stored. */
 export async function runQueue({ uid, health }: ClaimedQueue, options: QueueRunOptions, control: RunControl): Promise<QueueRunResult> {
   const turn = createTurn();
   const recording = createRecording(options.outcomes);
   let result: QueueRunResult = { health, recoveredSince: null, attempts: 0 };
-  for await (const due of upcoming(uid, options)) {
-    await recording.waitForRoom();
-    // The end of a run stores its health, so a queue that had failed has one turn.
-    if (turn.isOver() && (health.failures > 0 || turn.isLast() || (await control.isWanted()))) break;
-    if (control.isOver() || recording.isLost()) break;
-    control.onAttempt();
-    turn.onAttempt();
-    const attempt = await attemptOnce(due, result.health, options, control.signal);
-    if (attempt === undefined) break;
-    const { verdict } = attempt;
-    options.attempts?.add(1, verdict.state);
-    recording.add(outcomeOf(uid, due.delivery, attempt));
-    result = advance(result, verdict);
-    if (verdict.state !== "delivered") break;
+  try {
+    for await (const due of upcoming(uid, options)) {
+      await recording.waitForRoom();
+      // The end of a run stores its health, so a queue that had failed has one turn.
+      if (turn.isOver() && (health.failures > 0 || turn.isLast() || (await control.isWanted()))) break;
+      if (control.isOver() || recording.isLost()) break;
+      control.onAttempt();
+      turn.onAttempt();
+      const attempt = await attemptOnce(due, result.health, options, control.signal);
+      if (attempt === undefined) break;
+      const { verdict } = attempt;
+      options.attempts?.add(1, verdict.state);
+      recording.add(outcomeOf(uid, due.delivery, attempt));
+      result = advance(result, verdict);
+      if (verdict.state !== "delivered") break;
+    }
+    if (control.isOver()) await recording.waitForAll();
+  } catch (error) {
+    result = { ...result, fault: { error } };
   }
-  if (control.isOver()) await recording.waitForAll();
   return result;
 }
 
