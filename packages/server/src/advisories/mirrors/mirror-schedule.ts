@@ -70,6 +70,7 @@ export async function attemptEnded(db: WriteDb, { uid, file, begun }: Attempt, f
   const status = { lastAttemptTime: timestampFromDate(begun), httpStatus: fetched.status };
   const isSame = fetched.outcome === "file" && fetched.digest === locked.run.digest;
   if (fetched.outcome === "failed") await storeFailure(locked, fetched, status);
+  else if (fetched.outcome === "unchanged" && isUnknown(locked.run)) await storeDue(locked, status);
   else if (fetched.outcome === "unchanged" || isSame) await storeSuccess(locked, {}, status);
   else await beginMirrorImport(locked, { ...fetched, file }, status);
   return fetched.outcome === "file" && !isSame;
@@ -129,6 +130,17 @@ export async function importEnded(db: WriteDb, row: ImportRow, error: string, no
 /** Call it before an import is deleted: schedules the mirror of an import that has not ended. */
 export async function importDeleted(db: WriteDb, row: ImportRow, error: string, now: Date): Promise<void> {
   if (row.end_time === null) await importEnded(db, row, error, now);
+}
+
+/** Whether the whole feed was asked for while a fetch was under way that had asked for changes only. */
+function isUnknown({ etag, last_modified }: MirrorRun): boolean {
+  return etag === UNKNOWN_FEED.etag && last_modified === UNKNOWN_FEED.last_modified;
+}
+
+/** Has the feed fetched again at once. */
+async function storeDue({ db, mirror, now }: LockedMirror, status: Partial<AdvisoryMirrorStatus>): Promise<void> {
+  await storeRun(db, mirror.uid, { ...IDLE, next_time: now.toISOString() });
+  await storeStatus(db, mirror, { ...status, nextTime: timestampFromDate(now) });
 }
 
 async function storeSuccess({ db, mirror, now }: LockedMirror, feed: Partial<MirrorRun>, status: Partial<AdvisoryMirrorStatus>) {

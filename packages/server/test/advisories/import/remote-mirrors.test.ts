@@ -140,6 +140,31 @@ describeWithWorld("advisory mirrors", (world) => {
     await world.must(deleteAdvisoryMirror, { uid });
   });
 
+  it("a full run that is asked for during a fetch fetches the whole feed also if that fetch finds no change", async () => {
+    const { feed } = feeds;
+    const { group, writer } = await feeds.place();
+    const path = "/slow.yaml";
+    const answer = tagged('"one"', advisoryYaml("openssl"));
+    feed.answer(path, answer);
+    const { uid } = await feeds.run((await feeds.make(group, path, writer.token)).uid);
+    const held = Promise.withResolvers<void>();
+    feed.answer(path, async (response, headers) => {
+      feed.answer(path, answer);
+      await held.promise;
+      answer(response, headers);
+    });
+    await world.must(runAdvisoryMirror, { uid }, writer.token);
+    await until(() => feed.asked(path).length === 2);
+    await world.must(runAdvisoryMirror, { uid, full: true }, writer.token);
+    held.resolve();
+    const whole = await feeds.settled(uid, () => feed.asked(path).length === 3);
+    assert.deepEqual(
+      feed.asked(path).map((headers) => headers["if-none-match"]),
+      [undefined, '"one"', undefined],
+    );
+    assert.deepEqual([whole.status?.httpStatus, Number(whole.status?.counts?.unchanged)], [200, 1]);
+  });
+
   it("a mirror reads zips and JSON, and imports the same bytes once if the feed has no ETag", async () => {
     const { feed } = feeds;
     const { group, writer } = await feeds.place();
