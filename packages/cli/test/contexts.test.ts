@@ -109,6 +109,20 @@ describe("contexts", () => {
     );
   });
 
+  test("a login under the name of a context keeps its group, unless that was about another server", async () => {
+    await using holt = await createCommandLine();
+    const login = ["login", world.baseUrl, "--name", "here", "--token-stdin"];
+    const group = async () => (await holt.json<{ group: string }[]>(["context", "list"])).map((context) => context.group);
+    await holt.must([...login, "--group", "my-org"], { input: world.token });
+    await holt.must(login, { input: world.token });
+    assert.deepEqual(await group(), ["my-org"]);
+    const file = join(holt.folder, "config/holt/config.json");
+    const elsewhere = { url: "https://holt.example.com", group: "their-org", caFile: "/no/such/file.pem" };
+    await writeFile(file, JSON.stringify({ current: "here", contexts: { here: elsewhere } }));
+    await holt.must(login, { input: world.token });
+    assert.deepEqual(await group(), [""]);
+  });
+
   test("a workload renews its token with the tokens of its platform", async () => {
     const { uid } = await world.robot(world.orgUid, []);
     const path = join(world.holt.folder, "projected-token");

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import type { Invocation } from "../command/invocation.ts";
 import type { OptionSpec, Verb } from "../command/verb.ts";
 import { tokenFrom } from "../contexts/access-token.ts";
-import { changeContexts, parseServerUrl, readContexts } from "../contexts/contexts.ts";
+import { type Context, type Contexts, changeContexts, parseServerUrl, readContexts } from "../contexts/contexts.ts";
 import { chooseStore, writeCredential } from "../contexts/credentials.ts";
 import { trustAuthorities } from "../contexts/trust.ts";
 import { usageFailure } from "../failure.ts";
@@ -65,7 +65,7 @@ async function login(invocation: Invocation): Promise<void> {
   if (protocol === "http:" && !LOOPBACK.has(hostname))
     process.stderr.write(`Warning: ${url} is not encrypted; others on the network can read your token.\n`);
   const name = option("name") ?? host;
-  const caFile = option("ca-file") === undefined ? readContexts().contexts[name]?.caFile : resolve(option("ca-file") ?? "");
+  const caFile = option("ca-file") === undefined ? contextOf(url, name, readContexts())?.caFile : resolve(option("ca-file") ?? "");
   trustAuthorities(caFile);
   const credential = await obtainCredential(url, invocation);
   // A login that fails leaves the contexts as they are.
@@ -75,9 +75,15 @@ async function login(invocation: Invocation): Promise<void> {
   );
   await writeCredential(name, credential, store);
   const group = option("group");
-  await changeContexts(({ contexts }) => ({
-    current: name,
-    contexts: { ...contexts, [name]: { ...contexts[name], url, ...(group !== undefined && { group }), ...(caFile && { caFile }) } },
-  }));
+  await changeContexts((stored) => {
+    const context = { ...contextOf(url, name, stored), url, ...(group !== undefined && { group }), ...(caFile && { caFile }) };
+    return { current: name, contexts: { ...stored.contexts, [name]: context } };
+  });
   output.say(`Signed in at ${url} as ${caller.email || caller.name || caller.uid}. The context is ${name}.`);
+}
+
+/** The earlier context of the name, if it is about the same server: another one has other groups and authorities. */
+function contextOf(url: string, name: string, { contexts }: Contexts): Context | undefined {
+  const earlier = contexts[name];
+  return earlier?.url === url ? earlier : undefined;
 }
