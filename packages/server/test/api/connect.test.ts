@@ -2,10 +2,13 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
+import { create, type DescMethodUnary, fromBinary, type Message, type MessageShape } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { BadRequestSchema } from "@holt/api/gen/google/rpc/error_details_pb.ts";
+import { Capability } from "@holt/api/gen/platform/capabilities/capabilities_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { RolesService } from "@holt/api/gen/platform/iam/v2/roles_pb.ts";
 import type { Run } from "../../src/api/call/run.ts";
 import { invalidArgument } from "../../src/lib/errors.ts";
 import { openSocket, talk } from "../harness/raw-clients.ts";
@@ -58,6 +61,53 @@ test("plain JSON can be posted to any name of a method", async () => {
     assert.deepEqual(await response.json(), { response: answer });
   }
 });
+
+test("a JSON message over Connect is read as over REST: both names of a capability, and both spellings of a path in a mask", async () => {
+  const requests: Message[] = [];
+  const run: Run = async ({ method }, source) => {
+    requests.push(await source());
+    return create(method.output);
+  };
+  await using server = await startTransports({ run });
+  await postJson(server.port, RolesService.method.updateRole, {
+    role: { uid: "u", capabilities: ["groups.list", "CAP_IAM_GROUPS_CREATE", 1104] },
+    updateMask: "capabilities,update_time",
+  });
+  const [{ role, updateMask }] = requests as [MessageShape<typeof RolesService.method.updateRole.input>];
+  assert.deepEqual(role?.capabilities, [Capability.CAP_IAM_GROUPS_LIST, Capability.CAP_IAM_GROUPS_CREATE, 1104]);
+  assert.deepEqual(updateMask?.paths, ["capabilities", "update_time"]);
+});
+
+test("a value of a JSON message over Connect that does not fit its field is refused, and the error names the field", async () => {
+  await using server = await startTransports();
+  for (const [role, field] of [
+    [{ capabilities: ["groups.list", "groups.lst"] }, "role.capabilities[1]"],
+    [{ name: 5 }, "role.name"],
+    [{ updateTime: "yesterday" }, "role.update_time"],
+  ] as const) {
+    const { status, error } = await postJson(server.port, RolesService.method.createRole, { parent: "u", role });
+    assert.equal(status, 400);
+    assert.equal(error.code, "invalid_argument");
+    const [, badRequest] = error.details;
+    const { fieldViolations } = fromBinary(BadRequestSchema, Buffer.from(badRequest?.value ?? "", "base64"));
+    assert.deepEqual(
+      fieldViolations.map((violation) => violation.field),
+      [field],
+    );
+  }
+});
+
+interface JsonAnswer {
+  readonly status: number;
+  readonly error: { readonly code: string; readonly details: readonly { readonly value: string }[] };
+}
+
+async function postJson(port: number, method: DescMethodUnary, message: object): Promise<JsonAnswer> {
+  const url = `http://127.0.0.1:${port}/${method.parent.typeName}/${method.name}`;
+  const headers = { "content-type": "application/json" };
+  const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(message) });
+  return { status: response.status, error: (await response.json()) as JsonAnswer["error"] };
+}
 
 test("an unknown method answers UNIMPLEMENTED over gRPC-Web", async () => {
   await using server = await startTransports();

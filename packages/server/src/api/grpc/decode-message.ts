@@ -1,7 +1,9 @@
 /** Decodes one untrusted message. */
-import { type DescMessage, fromBinary, fromJson, type Message } from "@bufbuild/protobuf";
+import { type DescMessage, fromBinary, type Message } from "@bufbuild/protobuf";
 import { type FieldMask, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
-import { HoltError } from "../../lib/errors.ts";
+import { HoltError, invalidArgument } from "../../lib/errors.ts";
+import { JsonFieldError } from "../../lib/json-field-error.ts";
+import { compileJsonDecoder } from "../../lib/proto-json-decode.ts";
 import { assertFewFields } from "../element-limit.ts";
 import { parseJsonBody } from "../json-body.ts";
 import { malformed } from "./message-framing.ts";
@@ -24,14 +26,16 @@ function spellMask({ field }: DescMessage, message: Message): void {
   mask.paths = mask.paths.map((path) => path.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
 }
 
+/** Reads values as REST does. protobuf-es would leave out enum values that it does not know, such as a mistyped capability. */
 export function decodeJson(schema: DescMessage, bytes: Buffer): Message {
-  return decode(schema, () => fromJson(schema, parseJsonBody(bytes), { ignoreUnknownFields: true }));
+  return decode(schema, () => compileJsonDecoder(schema)(parseJsonBody(bytes)));
 }
 
 function decode(schema: DescMessage, work: () => Message): Message {
   try {
     return work();
   } catch (error) {
+    if (error instanceof JsonFieldError) throw invalidArgument(error.path, error.description);
     throw error instanceof HoltError ? error : malformed(`the request is not a ${schema.typeName}`);
   }
 }
