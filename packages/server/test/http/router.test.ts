@@ -4,7 +4,7 @@ import { Code, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from "@holt/api/gen/grpc/health/v1/health_pb.ts";
 import { openHttp2, requestHttp2 } from "../harness/raw-clients.ts";
-import { startTransports } from "../harness/transport-server.ts";
+import { frame, startTransports } from "../harness/transport-server.ts";
 
 test("the router serves paths that are not in the contract, and passes all others to REST", async () => {
   await using server = await startTransports();
@@ -85,4 +85,12 @@ test("a health watcher gets the status at once, and another one when the server 
   }
   assert.deepEqual(received, [ServingStatus.SERVING, ServingStatus.NOT_SERVING]);
   for await (const { status } of health.watch({ service: "no.such.Service" })) assert.equal(status, ServingStatus.SERVICE_UNKNOWN);
+});
+
+test("a health watcher whose deadline passes is told so", async () => {
+  await using server = await startTransports();
+  await using session = openHttp2(server.port);
+  const headers = { ":method": "POST", ":path": "/grpc.health.v1.Health/Watch", "content-type": "application/grpc", te: "trailers" };
+  const { trailers } = await requestHttp2(session, { ...headers, "grpc-timeout": "50m" }, frame(new Uint8Array()));
+  assert.equal(trailers["grpc-status"], String(Code.DeadlineExceeded));
 });

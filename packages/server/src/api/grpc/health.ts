@@ -68,7 +68,10 @@ export function healthRoutes(router: ConnectRouter, health: Health, names: Reado
   });
 }
 
-/** Sends the status at once and on every change, until the caller disconnects or the server stops. */
+/**
+ * Sends the status at once and on every change, until the server stops.
+ * @throws the reason why the caller's signal was aborted: it has left, or its deadline has passed
+ */
 async function* watch(status: () => Promise<HealthCheckResponse_ServingStatus>, caller: AbortSignal, draining: AbortSignal) {
   const end = AbortSignal.any([caller, draining]);
   let sent: HealthCheckResponse_ServingStatus | undefined;
@@ -76,7 +79,8 @@ async function* watch(status: () => Promise<HealthCheckResponse_ServingStatus>, 
     const now = await status();
     if (now !== sent) yield { status: now };
     sent = now;
-    if (end.aborted) return;
+    if (draining.aborted) return;
     await delay(WATCH_MS, undefined, { signal: end, ref: false }).catch(() => undefined);
   }
+  throw caller.reason;
 }
