@@ -50,7 +50,7 @@ export function createHttp1Server({ onRequest, limits, answers, peers, log }: Se
 
   function serve(request: IncomingMessage, response: ServerResponse): void {
     if (request.rawHeaders.length > 2 * limits.headerFields) return void refuseRequest(response, 431);
-    if (!hasOneHost(request)) return void refuseRequest(response, 400);
+    if (!hasOneHost(request) || hasFaultyFraming(request)) return void refuseRequest(response, 400);
     if (hasUnknownCoding(request)) return void refuseRequest(response, 501);
     acceptAbsoluteForm(request);
     if (hasBody(request)) limitTime(request, limits.requestMs, () => request.complete || refuseLate(request));
@@ -98,6 +98,11 @@ function serverOptions(limits: TransportLimits): ServerOptions<typeof IncomingMe
 /** A request with neither header has no body (RFC 9112 §6.3). */
 function hasBody({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
+}
+
+/** Chunks, which HTTP/1.0 does not have. A program in front of this server may find other requests in the same bytes (RFC 9112 §6.1). */
+function hasFaultyFraming({ headers, httpVersion }: IncomingMessage): boolean {
+  return httpVersion === "1.0" && headers["transfer-encoding"] !== undefined;
 }
 
 /** Node decodes chunks only, and hands on what a coding such as gzip made of the content (RFC 9112 §6.1). */

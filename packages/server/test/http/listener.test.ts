@@ -57,6 +57,14 @@ test("a body in a coding that the server does not decode is refused with 501", a
   assert.match(await talk(server.port, post("Chunked")), /^HTTP\/1.1 200 /);
 });
 
+test("a request of HTTP/1.0 in chunks is refused with 400, and its connection closed", async () => {
+  const rest: RequestHandler = (_request, response) => send(response, 200, { type: "text/plain", text: "read" });
+  await using server = await startTransports({ rest });
+  const head = "POST /a HTTP/1.0\r\nconnection: keep-alive\r\ntransfer-encoding: chunked\r\n";
+  for (const length of ["", "content-length: 5\r\n"])
+    assert.match(await talk(server.port, `${head}${length}\r\n0\r\n\r\n${get("/healthz")}`), /^HTTP\/1.1 400 (?!.*HTTP\/1.1)/s);
+});
+
 test("garbage after the preface of HTTP/2 closes the connection", async () => {
   await using server = await startTransports();
   const answer = await talk(server.port, `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${"\xff".repeat(64)}`);
