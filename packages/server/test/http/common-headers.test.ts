@@ -72,7 +72,7 @@ describe("every response forbids browsers to guess its type", () => {
   });
 });
 
-describe("a request that names several hosts is refused", () => {
+describe("a request that does not name one host is refused", () => {
   const request = (headers: string, version = "1.1") => `GET /healthz HTTP/${version}\r\n${headers}connection: close\r\n\r\n`;
 
   test("HTTP/1: the same header twice, in any spelling", async () => {
@@ -82,6 +82,15 @@ describe("a request that names several hosts is refused", () => {
     assert.match(await talk(server.port, request("host: a\r\nhost: b\r\n", "1.0")), /^HTTP\/1\.[01] 400 /);
     assert.match(await talk(server.port, request("", "1.0")), /^HTTP\/1\.[01] 200 /);
     assert.match(await talk(server.port, request("host: a\r\n")), /^HTTP\/1\.1 200 /);
+  });
+
+  test("HTTP/1: a host that is none", async () => {
+    await using server = await startTransports();
+    const statusOf = async (host: string) => (await talk(server.port, request(`host: ${host}\r\n`))).slice(9, 12);
+    for (const host of ["a b", "a, b", "a/b", "user@a", "a:b", "a:1:2", "[", "[::1", "::1", "a?b", "%zz", "\xe4.test"])
+      assert.equal(await statusOf(host), "400", host);
+    for (const host of ["", "holt", "holt.test:8080", "holt:", "a_b.svc", "127.0.0.1:1", "[::1]:8080", "[fe80::1%25eth0]", "a%20b"])
+      assert.equal(await statusOf(host), "200", host);
   });
 
   test("HTTP/2: a host that differs from the authority, for calls and for paths", async () => {
