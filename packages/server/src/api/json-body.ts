@@ -22,8 +22,14 @@ function parse(text: string): JsonValue {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw invalidArgument("", `the body is not valid JSON: ${error instanceof Error ? error.message : String(error)}`);
+    throw invalidArgument("", `the body is not valid JSON${withoutExcerpt(error instanceof Error ? error.message : String(error))}`);
   }
+}
+
+/** V8 quotes the text around some errors. The log has the messages of errors, but must not have parts of bodies, which may be secrets. */
+function withoutExcerpt(message: string): string {
+  const problem = message.replace(/(?:^|, )(?:\.\.\.)?".*$/s, "");
+  return problem === "" ? "" : `: ${problem}`;
 }
 
 /** Stops at the limit, so that the check itself cannot overflow the stack. */

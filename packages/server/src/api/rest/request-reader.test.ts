@@ -192,6 +192,11 @@ describe("a body of a request", () => {
     assert.deepEqual(given("POST /iam/v2/groups", `{"x":${"[".repeat(99)}${"]".repeat(99)}}`), { group: {} });
   });
 
+  it("the error of a body that is not JSON has no part of it, because it goes to the log", () => {
+    const bodies = ['{"clientSecret": hunter2}', `{"clientSecret": hunter2${" ".repeat(100)}}`, "hunter2", "undefined"];
+    for (const body of bodies) refuses("POST /iam/v2/groups", body, "", /^the body is not valid JSON(: Unexpected token '.')?$/);
+  });
+
   it("a body of a request may have a key twice, of which the last counts, and keys such as __proto__", () => {
     assert.deepEqual(given("POST /iam/v2/groups", '{"name":"a","name":"b","__proto__":{"description":"c"},"constructor":1}'), {
       group: { name: "b" },
