@@ -1,6 +1,7 @@
 /** Serves bytes that do not change while the server runs: compressed if the client accepts it, and as 304 if the client has them. */
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
+import { takesCoding } from "./accept-encoding.ts";
 import type { HttpRequest, HttpResponse } from "./http-exchange.ts";
 import { markAsShared } from "./sliced-output.ts";
 
@@ -57,8 +58,7 @@ export function sendAsset(
   else response.end(body);
 }
 
-function encodingOf({ headers }: HttpRequest, { body, gzipped, brotli }: StaticAsset): { encoding?: string; body: Buffer } {
-  const accepted = String(headers["accept-encoding"] ?? "");
-  if (brotli !== undefined && /\bbr\b/.test(accepted)) return { encoding: "br", body: brotli };
-  return /\bgzip\b/.test(accepted) ? { encoding: "gzip", body: gzipped } : { body };
+function encodingOf(request: HttpRequest, { body, gzipped, brotli }: StaticAsset): { encoding?: string; body: Buffer } {
+  if (brotli !== undefined && takesCoding(request, "br")) return { encoding: "br", body: brotli };
+  return takesCoding(request, "gzip") ? { encoding: "gzip", body: gzipped } : { body };
 }

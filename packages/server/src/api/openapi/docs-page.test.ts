@@ -57,6 +57,16 @@ test("a request without compression gets an uncompressed answer", async () => {
   assert.deepEqual(await plain.json(), await (await get("/openapi.json")).json());
 });
 
+test("a client that refuses a coding gets none of it", async () => {
+  for (const accepted of ["gzip;q=0", "gzip; q=0.000, br;q=0, *", "br, gzip ;q=0", "not-gzip"]) {
+    const answer = await get("/openapi.json", { headers: { "accept-encoding": accepted } });
+    assert.equal(answer.headers.get("content-encoding"), null, accepted);
+    assert.equal(answer.headers.get("vary"), "accept-encoding");
+  }
+  const rarely = await get("/openapi.json", { headers: { "accept-encoding": "br;q=0,gzip;q=0.001" } });
+  assert.equal(rarely.headers.get("content-encoding"), "gzip");
+});
+
 test("other files of the package are not served", async () => {
   for (const path of ["/docs/package.json", "/docs/../package.json", "/docs/swagger-ui-bundle.js.map", "/docs/%2e%2e/package.json"]) {
     assert.equal((await get(path)).status, 404, path);

@@ -1,4 +1,4 @@
-/** Evaluates conditional requests (RFC 9110 §13) and Accept-Encoding. Pure. */
+/** Evaluates conditional requests (RFC 9110 §13). Pure. */
 import type { HttpRequest } from "../../../http/http-exchange.ts";
 
 export interface Validators {
@@ -14,10 +14,4 @@ export function isKnown({ headers }: HttpRequest, { etags, lastModified }: Valid
   if (tags !== undefined) return tags.trim() === "*" || tags.split(",").some((tag) => etags.includes(tag.trim().replace(/^W\//, "")));
   const since = Date.parse(headers["if-modified-since"] ?? "");
   return lastModified !== undefined && !Number.isNaN(since) && Math.floor(Date.parse(lastModified) / 1000) * 1000 <= since;
-}
-
-/** RFC 9110 §12.5.3. */
-export function takesGzip({ headers }: HttpRequest): boolean {
-  const codings = String(headers["accept-encoding"] ?? "").split(",");
-  return codings.some((coding) => /^\s*(?:gzip|x-gzip)\s*(?:;\s*q=(?!0(?:\.0*)?\s*$).*)?$/i.test(coding));
 }

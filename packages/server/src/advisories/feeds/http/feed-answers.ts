@@ -1,12 +1,13 @@
 /** Sends feeds, single records of feeds, and the list of feeds of a group. */
 import { createHash } from "node:crypto";
 import { type BlobStore, NoSuchBlob } from "../../../blobs/store.ts";
+import { takesCoding } from "../../../http/accept-encoding.ts";
 import { allowLongBody } from "../../../http/body-time.ts";
 import type { HttpRequest, HttpResponse } from "../../../http/http-exchange.ts";
 import type { StoredFile } from "../feed-files.ts";
 import { type FeedFormat, feedFormats } from "../feed-format.ts";
 import type { Feed, Feeds } from "../feeds.ts";
-import { isKnown, takesGzip, type Validators } from "./conditions.ts";
+import { isKnown, type Validators } from "./conditions.ts";
 import { FEEDS_PATH } from "./feed-path.ts";
 
 export interface FeedExchange {
@@ -39,7 +40,7 @@ export async function answerFeed(exchange: FeedExchange, format: FeedFormat, fee
 async function answerFile(exchange: FeedExchange, format: FeedFormat, feed: Feed, feeds: Feeds): Promise<void> {
   const { request } = exchange;
   const isList = format.layout.kind === "list";
-  const isGzip = isList && takesGzip(request);
+  const isGzip = isList && takesCoding(request, "gzip");
   const etags = [`"${feed.sum}"`, `"${feed.sum}-gzip"`];
   const validators = { etags, lastModified: feed.lastModified };
   const headers = { etag: isGzip ? etags[1] : etags[0], ...(isList && { vary: "accept-encoding" }) };
