@@ -209,7 +209,8 @@ describe("a form in a request", () => {
   const form = "application/x-www-form-urlencoded";
 
   it("a form in a request adds parameters to the query of a POST without a mapped body", () => {
-    assert.deepEqual(given("POST /sts/exchange?aud=a", "aud=b&identity=c%2Fd", form), { aud: ["a", "b"], identity: "c/d" });
+    for (const type of [form, `${form}; charset=utf-8`, "Application/X-WWW-Form-URLencoded ;charset=UTF-8"])
+      assert.deepEqual(given("POST /sts/exchange?aud=a", "aud=b&identity=c%2Fd", type), { aud: ["a", "b"], identity: "c/d" }, type);
   });
 
   it("a token endpoint takes JSON as well as a form, and adds its members to the query", () => {
@@ -227,6 +228,7 @@ describe("a form in a request", () => {
     refuses("POST /sts/exchange", "{", "", /not valid JSON/, "application/json");
     refuses("POST /sts/exchange", "identity=x", "", /must be application\/x-www-form-urlencoded or application\/json, not a body without/);
     refuses("POST /sts/exchange", '{"identity":"x"}', "", /not text\/plain/, "text/plain");
+    refuses("POST /sts/exchange", "identity=x", "", /^the body must be/, `${form}-2`);
   });
 });
 

@@ -85,7 +85,7 @@ function unknownFieldsOf(schema: DescMessage | undefined, json: JsonValue): read
  */
 function formOf({ body, contentType = "" }: RequestParts, { operation: { access } }: Route): string {
   if (body === undefined || body.length === 0) return "";
-  if (contentType.startsWith("application/x-www-form-urlencoded")) {
+  if (FORM.test(contentType)) {
     assertFewMarks(body);
     return body.toString("utf8");
   }
@@ -94,6 +94,9 @@ function formOf({ body, contentType = "" }: RequestParts, { operation: { access 
     throw invalidArgument("", `the body must be application/x-www-form-urlencoded or application/json, not ${shownType(contentType)}`);
   return queryFromJson(parseJsonBody(body));
 }
+
+/** Types of content have no case (RFC 9110 §8.3.1). */
+const FORM = /^application\/x-www-form-urlencoded[ \t]*(?:;|$)/i;
 
 function shownType(contentType: string): string {
   return contentType === "" ? "a body without Content-Type" : contentType.slice(0, 100);
