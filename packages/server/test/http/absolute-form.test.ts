@@ -14,6 +14,9 @@ test("a request target that is a whole URL is served like its path, on every rou
     assert.equal(await statusOf(`http://a${path}`), await statusOf(path), path);
   assert.equal(await statusOf("http://a"), await statusOf("/"));
   assert.equal(await statusOf("http://a?a=b"), await statusOf("/?a=b"));
-  for (const target of ["http:///healthz", "http://user@a/healthz", "ftp://a/healthz"])
-    assert.notEqual(await statusOf(target), "HTTP/1.1 200", target);
+  for (const path of ["/healthz", "/v2/", "/iam/v2/groups"]) {
+    assert.match(await statusOf(`http://${path}`), / 40[04]$/);
+    for (const start of ["http://user@a", "ftp://a", "*://a"]) assert.equal(await statusOf(start + path), "HTTP/1.1 404", start + path);
+    assert.equal(await statusOf(`*${path.slice(1)}`), "HTTP/1.1 404", path);
+  }
 });

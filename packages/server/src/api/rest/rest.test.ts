@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type ClientRequest, createServer as createHttp1, request as http1Request, type IncomingMessage } from "node:http";
 import { connect, constants, createServer as createHttp2 } from "node:http2";
-import { type AddressInfo, connect as connectSocket } from "node:net";
+import type { AddressInfo } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
@@ -295,12 +295,6 @@ describe("a REST call", () => {
     stream.close(constants.NGHTTP2_CANCEL);
     await aborted;
     session.close();
-  });
-
-  it("a REST call may use the absolute form of the request target", async () => {
-    const socket = connectSocket(portOf(http1), "127.0.0.1");
-    socket.end("GET http://example.test/iam/v2/groups/a HTTP/1.1\r\nhost: example.test\r\nconnection: close\r\n\r\n");
-    assert.match((await socket.setEncoding("utf8").toArray()).join(""), /^HTTP\/1\.1 200 OK\r\n.*"uid":"a"/s);
   });
 
   it("a REST call works over HTTP/2, with and without a body", async () => {

@@ -171,15 +171,6 @@ function holtErrorOf(thrown: unknown, requestId: string, log: Log): HoltError {
 }
 
 function splitTarget(target: string): { path: string; query: string } {
-  const from = target.startsWith("/") ? 0 : startOfPath(target);
-  const mark = target.indexOf("?", from);
-  return mark < 0
-    ? { path: from === 0 ? target : target.slice(from), query: "" }
-    : { path: target.slice(from, mark), query: target.slice(mark + 1) };
-}
-
-/** A server must also take the absolute form, `GET http://host/path` (RFC 9112 §3.2.2). */
-function startOfPath(target: string): number {
-  const authority = target.indexOf("://");
-  return authority < 0 ? 0 : Math.max(target.indexOf("/", authority + 3), 0);
+  const mark = target.indexOf("?");
+  return mark < 0 ? { path: target, query: "" } : { path: target.slice(0, mark), query: target.slice(mark + 1) };
 }

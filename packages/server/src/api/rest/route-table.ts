@@ -54,6 +54,7 @@ export class RouteTable<R extends Route = Route> {
    * @throws HoltError INVALID_ARGUMENT if the path is not percent-encoded UTF-8
    */
   match(method: string, target: string): RouteMatch<R> {
+    if (!target.startsWith("/")) return UNKNOWN_PATH;
     const path = withoutSlash(target);
     const search: Search = { method, verb: "", segments: split(path), alias: undefined, otherMethods: undefined };
     const route = this.#withVerb(search, path) ?? find(this.#root, search, 0);
