@@ -132,6 +132,16 @@ test("messages beyond the size limit answer RESOURCE_EXHAUSTED, also if only the
   }
 });
 
+test("a call with another method than POST is told which one is allowed", async () => {
+  await using server = await startTransports();
+  for (const path of [`/${GroupsService.typeName}/GetGroup?connect=v1&encoding=json&message=%7B%7D`, "/grpc.health.v1.Health/Check"]) {
+    for (const method of ["GET", "PUT"]) {
+      const response = await fetch(`http://127.0.0.1:${server.port}${path}`, { method });
+      assert.deepEqual([response.status, response.headers.get("allow")], [405, "POST"], `${method} ${path}`);
+    }
+  }
+});
+
 test("an invalid Host header is answered with 400", async () => {
   await using server = await startTransports();
   const request = "POST /platform.ping.v2.PingService/Ping HTTP/1.1\r\nhost: [\r\ncontent-type: application/json\r\nconnection: close\r\n";

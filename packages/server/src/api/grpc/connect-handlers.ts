@@ -137,6 +137,9 @@ function metadataOf(origin: Origin, { signal, protocolName }: HandlerContext): C
   });
 }
 
+/** The library answers it without the methods that are allowed (RFC 9110 §15.5.6). No operation can be called with GET. */
+const METHOD_NOT_ALLOWED = 405;
+
 /** Answers the request; never rejects. */
 export async function serveByConnect(handler: ConnectHandler, origin: Origin, log: Log): Promise<void> {
   const { request, response } = origin;
@@ -144,7 +147,9 @@ export async function serveByConnect(handler: ConnectHandler, origin: Origin, lo
   try {
     const universal = universalRequest(origin);
     if (universal === undefined) return send(response, 400, { type: "text/plain", text: "The request has no usable host.\n" });
-    await universalResponseToNodeResponse(await handler(universal), response);
+    const answer = await handler(universal);
+    if (answer.status === METHOD_NOT_ALLOWED) response.setHeader("allow", "POST");
+    await universalResponseToNodeResponse(answer, response);
   } catch (err) {
     // Usually the client disconnected; in any case there is no client to answer.
     log.debug({ err, path: request.url }, "Connect call failed");
