@@ -187,6 +187,11 @@ describeWithWorld("the end of life of tags", (world) => {
     const update = async (uid: string, fields: JsonObject) => (await world.raw("PATCH", `/holt/v1/endOfLife/${uid}`, fields)).status;
     assert.equal(await update(tag, { gracePeriod: "-1s" }), 400);
     assert.equal(await update(tag, { gracePeriod: "400000000s" }), 400);
+    for (const nanos of [-1, 1_000_000_000]) {
+      const endOfLife = { uid: tag, gracePeriod: { seconds: 1n, nanos } };
+      const outcome = await world.grpc.call(EndOfLifeService.method.updateEndOfLife, { endOfLife }, world.owner.token);
+      assert.equal(codeOf(outcome), Code.INVALID_ARGUMENT, `${nanos}`);
+    }
     assert.equal(await update(tag, { eolTime: "9999-01-01T00:00:00Z" }), 400);
     assert.equal(await update(tag, { mainPackageName: "a\nb" }), 400);
     assert.equal(await update(group, { mainPackageName: "a" }), 404);

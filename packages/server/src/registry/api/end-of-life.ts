@@ -13,6 +13,8 @@ import { livesOf } from "../end-of-life/lives.ts";
 import { violationUnless } from "./fields.ts";
 
 const MAX_GRACE_SECONDS = 10 * 366 * 24 * 60 * 60;
+/** Binary messages can hold more in the part of a duration below a second, which JSON cannot write. */
+const NANOS_PER_SECOND = 1_000_000_000;
 /** With the longest grace period, the end can still be written as a time. */
 const MAX_YEAR = 9900;
 const MAX_TEXT = 255;
@@ -79,13 +81,13 @@ async function complete(set: EndOfLife, moment: { db: ReadDb; now: Date }): Prom
 }
 
 function violationsOf({ eolTime, releaseTime, gracePeriod, ...texts }: EndOfLife): FieldViolation[] {
-  const graceSeconds = Number(gracePeriod?.seconds ?? 0);
+  const { seconds = 0n, nanos = 0 } = gracePeriod ?? {};
   const isTime = (time: EndOfLife["eolTime"]) => time === undefined || isYear(dateFromTimestamp(time).getUTCFullYear());
   return [
     ...violationUnless(isTime(eolTime), "eol_time", `eol_time must be a time before the year ${MAX_YEAR}`),
     ...violationUnless(isTime(releaseTime), "release_time", `release_time must be a time before the year ${MAX_YEAR}`),
     ...violationUnless(
-      graceSeconds >= 0 && graceSeconds <= MAX_GRACE_SECONDS && (gracePeriod?.nanos ?? 0) >= 0,
+      seconds >= 0 && seconds <= MAX_GRACE_SECONDS && nanos >= 0 && nanos < NANOS_PER_SECOND,
       "grace_period",
       "grace_period must be between 0 and 10 years",
     ),
