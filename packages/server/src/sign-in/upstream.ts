@@ -52,23 +52,27 @@ export interface UpstreamParts extends ConfigurationParts {
 }
 
 export function createUpstreams(parts: UpstreamParts): Upstreams {
-  const { waits, log } = parts;
+  const { waits, jwks, clock, log } = parts;
   const configure = createConfigure(parts);
-  const atProvider = <T>({ issuer }: Upstream, work: () => Promise<T>) => refuseFailures(issuer, log, () => waits.wait(issuer, work));
+  const atProvider = <T>({ issuer }: Upstream, work: () => Promise<T>) => refuseFailures(issuer, log, work);
   return {
     begin: (upstream, checks) =>
       atProvider(upstream, async () => {
-        const url = await authorizationUrl(upstream, await configure(upstream), checks, parts);
+        const configuration = await waits.wait(upstream.issuer, () => configure(upstream));
+        const url = await authorizationUrl(upstream, configuration, checks, parts);
         assertLeadsToProvider(url, upstream.issuer);
         return url.href;
       }),
 
     finish: (upstream, answer, checks) =>
       atProvider(upstream, async () => {
-        const configuration = await configure(upstream);
-        const { idToken, accessToken } = await redeemCode(configuration, answer, checks, parts);
-        const claims = await verifyWithIssuer(parts.jwks, parseJwt(idToken), parts.clock.now());
-        return addGroups(upstream, configuration, { accessToken, claims }, log);
+        const { configuration, idToken, accessToken } = await waits.wait(upstream.issuer, async () => {
+          const configured = await configure(upstream);
+          return { configuration: configured, ...(await redeemCode(configured, answer, checks, parts)) };
+        });
+        // Fetching the keys is a wait of its own. Within the other one, it would count twice.
+        const claims = await verifyWithIssuer(jwks, parseJwt(idToken), clock.now());
+        return addGroups(upstream, configuration, { accessToken, claims }, parts);
       }),
   };
 }
@@ -117,13 +121,18 @@ interface ProvenTokens {
 }
 
 /** Adds the groups of the userinfo endpoint if groups are used and the ID token has none. */
-async function addGroups(upstream: Upstream, configuration: Configuration, tokens: ProvenTokens, log: Log): Promise<Claims> {
+async function addGroups(
+  upstream: Upstream,
+  configuration: Configuration,
+  tokens: ProvenTokens,
+  { waits, log }: UpstreamParts,
+): Promise<Claims> {
   const { groupsClaim, issuer } = upstream;
   const { claims } = tokens;
   const { userinfo_endpoint: endpoint } = configuration.serverMetadata();
   if (groupsClaim === "" || claimOf(claims, groupsClaim) !== undefined || endpoint === undefined) return claims;
   assertLeadsToProvider(new URL(endpoint), issuer);
-  const groups = await fetchGroups(upstream, configuration, tokens, log);
+  const groups = await waits.wait(issuer, () => fetchGroups(upstream, configuration, tokens, log));
   return groups === undefined ? claims : { ...claims, [groupsClaim]: groups };
 }
 

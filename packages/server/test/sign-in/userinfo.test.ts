@@ -54,6 +54,15 @@ test("user information about another person ends the sign-in", async () => {
   assert.deepEqual([answer.get("token"), answer.get("status_code")], [null, "502"]);
 });
 
+test("people sign in although the limit of calls lets one of them wait for the provider", async () => {
+  await using world = await startSignInWorld({ hasShortTokens: true, env: { HOLT_MAX_CONCURRENT_CALLS: "16" } });
+  await mapStaff(world);
+  world.upstream.setClaims("kim", { groups: ["staff"] });
+  const { token = "", ...others } = Object.fromEntries(await signIn(world, "kim"));
+  assert.deepEqual(others, {});
+  assert.deepEqual(await capabilitiesOf(world, token), ["groups.list", "roles.list"]);
+});
+
 test("groups in the ID token are used without a request to the userinfo endpoint", async () => {
   await using world = await startSignInWorld();
   await mapStaff(world);
