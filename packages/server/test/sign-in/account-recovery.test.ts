@@ -24,6 +24,7 @@ import {
   tokenOf,
 } from "../harness/sign-in/account-visitor.ts";
 import { claimsOf, PROGRAM, type SignInWorld, startSignInWorld } from "../harness/sign-in/sign-in-world.ts";
+import type { Answer } from "../harness/sign-in/visitor.ts";
 
 const NEW_PASSWORD = "a completely different password";
 const RECOVER = AccountsService.method.createAccountRecovery;
@@ -78,6 +79,18 @@ for (const store of storeNames) {
       await submitTo(visitor, app, "/oauth/account/app", { code: nextCode(world, secret) });
       assert.equal((await signIn(holder, NEW_PASSWORD)).status, 401);
       assert.equal((await signIn(holder, NEW_PASSWORD, secret)).status, 200);
+    });
+
+    test("a recovery code that is entered with a link that was replaced meanwhile stays good", async () => {
+      const holder = await createHolder(world, "replaced@example.test");
+      const uid = uidOf(holder);
+      const [code = ""] = holder.recoveryCodes;
+      const visitor = world.visitor();
+      const setUp = (page: Answer) => submitTo(visitor, page, "/oauth/account/set-up", { password: NEW_PASSWORD, code });
+      const asked = await visitor.visit((await world.must(RECOVER, { uid })).url);
+      const { url } = await world.must(RECOVER, { uid });
+      assert.equal((await setUp(asked)).status, 404);
+      assert.equal(recoveryCodesOf(await setUp(await visitor.visit(url))).length, 10);
     });
 
     test("a new link voids the one before, and each expires", async () => {

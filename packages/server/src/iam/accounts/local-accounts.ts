@@ -38,8 +38,8 @@ export interface LocalAccounts {
   needsCode(recovery: Recovery, account: LocalAccountTable): boolean;
   /**
    * Replaces all passkeys and the password, and ends all sessions.
-   * @returns undefined if the link was used meanwhile, or for a wrong code
-   * @throws RESOURCE_EXHAUSTED
+   * @returns undefined for a wrong code
+   * @throws LostLink, RESOURCE_EXHAUSTED
    */
   recover(attempt: RecoveryAttempt): Promise<RecoveredAccount | undefined>;
 }

@@ -82,14 +82,15 @@ export async function voidRecoveryLinks(db: WriteDb, identityUids: readonly stri
   await links.where("identity_uid", "in", uids()).execute();
 }
 
-/** Only one of two concurrent transactions succeeds. */
-export async function spendRecoveryLink(db: WriteDb, tokenHash: string, now: Date): Promise<boolean> {
-  const { numDeletedRows } = await db
-    .deleteFrom("recovery_link")
-    .where("token_hash", "=", tokenHash)
-    .where("expire_time", ">", now.toISOString())
-    .executeTakeFirst();
-  return numDeletedRows === 1n;
+/** Locks the link until the transaction ends, so that it can be spent later in it. @returns false if it cannot be used any more */
+export async function lockRecoveryLink(db: WriteDb, tokenHash: string, now: Date): Promise<boolean> {
+  const link = db.selectFrom("recovery_link").select("token_hash").where("token_hash", "=", tokenHash);
+  return (await db.dialect.forUpdate(link.where("expire_time", ">", now.toISOString())).executeTakeFirst()) !== undefined;
+}
+
+/** The link must be locked. */
+export async function spendRecoveryLink(db: WriteDb, tokenHash: string): Promise<void> {
+  await db.deleteFrom("recovery_link").where("token_hash", "=", tokenHash).execute();
 }
 
 export function recoveryUrl(baseUrl: string, token: string): string {

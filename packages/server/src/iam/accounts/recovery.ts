@@ -8,7 +8,7 @@ import { accountVersion, findAccount, lockAccount } from "./account-record.ts";
 import { endSessions, type NewCredential, removeCredentials, setCredential, spendSecondFactor } from "./credentials.ts";
 import type { LocalAccountParts } from "./local-account-parts.ts";
 import { replaceRecoveryCodes, spendRecoveryCode } from "./recovery-codes.ts";
-import { findRecoveryLink, spendRecoveryLink } from "./recovery-links.ts";
+import { findRecoveryLink, lockRecoveryLink, spendRecoveryLink } from "./recovery-links.ts";
 
 /** The right to replace an account's ways to sign in. */
 export interface Recovery {
@@ -45,6 +45,11 @@ const RECOVERY_LIFETIME_MS = 15 * 60_000;
 /** A recovery code alone is not enough for an account that also has a password. */
 export class NeedsPassword extends Error {
   override readonly name = "NeedsPassword";
+}
+
+/** The link was used, replaced or voided since the recovery began. */
+export class LostLink extends Error {
+  override readonly name = "LostLink";
 }
 
 /** @returns undefined if the link does not exist, was used, or has expired, and for a disabled account */
@@ -97,8 +102,8 @@ export function needsCode({ by, resetsSecondFactor }: Recovery, { totp_secret }:
 
 /**
  * Replaces all passkeys and the password, and ends all sessions.
- * @returns undefined if the link was used meanwhile, or for a wrong code
- * @throws FAILED_PRECONDITION, RESOURCE_EXHAUSTED
+ * @returns undefined for a wrong code
+ * @throws LostLink, FAILED_PRECONDITION, RESOURCE_EXHAUSTED
  */
 export async function recover(attempt: RecoveryAttempt, parts: LocalAccountParts): Promise<RecoveredAccount | undefined> {
   const takeBack = parts.guesses.take(attempt.recovery.identityUid, attempt.remoteAddress);
@@ -117,9 +122,11 @@ async function recordRecovery(
   const { identityUid, by, tokenHash, resetsSecondFactor } = recovery;
   const account = await lockAccount(db, identityUid);
   assertLasts(recovery, account, now);
+  // Before the code is spent, which stays good for another link.
+  if (by === "link" && !(await lockRecoveryLink(db, tokenHash, now))) throw new LostLink();
   const factor = needsCode(recovery, account) ? await spendSecondFactor(db, { account, code, now }, secrets) : "app";
   if (factor === undefined) return undefined;
-  if (by === "link" && !(await spendRecoveryLink(db, tokenHash, now))) return undefined;
+  if (by === "link") await spendRecoveryLink(db, tokenHash);
   if (factor === "recovery_code") await appendCodeUse(db, identityUid, now, parts);
   await removeCredentials(db, identityUid, resetsSecondFactor, now);
   await setCredential(db, { identityUid, credential, now }, secrets);

@@ -5,7 +5,7 @@ import { mailOthersWithAddress, NOTICES } from "../../iam/accounts/account-notic
 import { accountVersion, lockAccount, personFromDraft } from "../../iam/accounts/account-record.ts";
 import { type NewCredential, setCredential } from "../../iam/accounts/credentials.ts";
 import { mailConfirmation } from "../../iam/accounts/email-confirmation.ts";
-import type { Recovery } from "../../iam/accounts/recovery.ts";
+import { LostLink, type Recovery } from "../../iam/accounts/recovery.ts";
 import { rootOf } from "../../lib/uid.ts";
 import { SignInRefusal } from "../refusal.ts";
 import { appendRegistrationEvent } from "../registered-event.ts";
@@ -28,7 +28,7 @@ export interface StoredCredential {
 }
 
 const CHANGED = "Your account has changed in the meantime. Open its page again.";
-const LOST_LINK = "This link was used already. Ask for a new one.";
+const LOST_LINK = "This link was used already, or another one has replaced it. Ask for a new one.";
 
 /**
  * @returns undefined for a wrong code of a recovery
@@ -99,13 +99,11 @@ async function recover(
   { code, remoteAddress }: RecoveryProof,
   parts: AccountParts,
 ): Promise<StoredCredential | undefined> {
-  const recovered = await parts.localAccounts.recover({ recovery, credential, code, remoteAddress });
-  if (recovered !== undefined) return { identityUid: recovery.identityUid, ...recovered };
-  if (recovery.by === "link" && !(await isLinkUnused(recovery.tokenHash, parts))) throw new SignInRefusal(404, LOST_LINK);
-  return undefined;
-}
-
-async function isLinkUnused(tokenHash: string, { store }: AccountParts): Promise<boolean> {
-  const query = store.reader.selectFrom("recovery_link").select("token_hash").where("token_hash", "=", tokenHash);
-  return (await query.executeTakeFirst()) !== undefined;
+  try {
+    const recovered = await parts.localAccounts.recover({ recovery, credential, code, remoteAddress });
+    return recovered && { identityUid: recovery.identityUid, ...recovered };
+  } catch (error) {
+    if (error instanceof LostLink) throw new SignInRefusal(404, LOST_LINK);
+    throw error;
+  }
 }
