@@ -31,9 +31,10 @@ export async function begin(
 export async function chooseAgain(
   then: { readonly request: SignInRequest; readonly query: string },
   accounts: AccountForm,
-  { store, providers }: SignInParts,
+  parts: SignInParts,
 ): Promise<SignInResult> {
-  return { kind: "choose", offer: await providers.offer(store.reader), ...then, problem: undefined, accounts };
+  const offer = await parts.providers.offer(parts.store.reader, await findOrganization(then.request, parts));
+  return { kind: "choose", offer, ...then, problem: undefined, accounts };
 }
 
 /** The organization that the person wants to join or to act in. */

@@ -153,6 +153,20 @@ for (const store of storeNames) {
       assert.deepEqual(plain[2], plain[0]);
     });
 
+    test("after a wrong password, the page still shows the organization and offers its identity provider", async () => {
+      const { uid } = world.acme;
+      await createHolder(world, "again@example.test");
+      await world.must(SignInSettingsService.method.updateSignInSettings, { signInSettings: { uid, displayName: "ACME again" } });
+      for (const parameters of [{ organization: uid }, { invite: await inviteTo(world, { parent: uid }) }]) {
+        const visitor = world.visitor();
+        const first = await visitor.visit(world.oauth(parameters));
+        const second = await submitPassword(visitor, first, { email: "again@example.test", password: PASSWORD, code: "000000" });
+        assert.equal(second.status, 401);
+        for (const { text } of [first, second])
+          assert.deepEqual([/ACME again/.test(text), /Sign in with acme sso/.test(text)], [true, true]);
+      }
+    });
+
     test("after ten wrong attempts an address is refused for that name, whether the account exists or not", async () => {
       const holder = await createHolder(world, "guessed@example.test");
       for (const email of [holder.email, "nobody@example.test"]) {
