@@ -333,6 +333,23 @@ describe("settings", () => {
     await rm(folder, { recursive: true });
   });
 
+  test("the name that Google's issuer has without a scheme means its URL in every setting of issuers", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "holt-config-"));
+    const file = join(folder, "jwks.json");
+    writeFileSync(file, '{"keys":[]}');
+    const config = readConfig({
+      HOLT_USER_ISSUERS: "accounts.google.com",
+      HOLT_LOGIN_ISSUER: "accounts.google.com",
+      HOLT_LOGIN_CLIENT_ID: "holt",
+      HOLT_PINNED_ISSUERS: `accounts.google.com=${file}`,
+      HOLT_SERVICE_PRINCIPALS: "INGESTER=accounts.google.com one",
+    });
+    await rm(folder, { recursive: true });
+    const principals = [...config.servicePrincipals.values()].flat().map(({ issuer }) => issuer);
+    const issuers = [config.userIssuers, config.loginIssuer, [...config.pinnedIssuers.keys()], principals].flat();
+    assert.deepEqual(issuers, Array(4).fill("https://accounts.google.com"));
+  });
+
   test("any string is either accepted or refused with a ConfigError", () => {
     const name = fc.constantFrom(...Object.values(settings).map(({ env }) => env));
     const text = fc.oneof(fc.string(), anyText, fc.constantFrom(...Object.values(BAD).flat(), ...Object.values(GOOD).flat()));

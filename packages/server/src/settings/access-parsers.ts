@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { ServicePrincipal } from "@holt/api/gen/platform/iam/v2/identities_pb.ts";
 import type { RequiredTerms } from "../api/call/required-terms.ts";
 import type { OidcSubject, ServicePrincipals } from "../iam/tokens/workload-login.ts";
-import { isIssuer } from "./addresses.ts";
+import { issuerFrom } from "./addresses.ts";
 import { parseList } from "./values.ts";
 
 /** A `*` anywhere else would match nothing. */
@@ -18,9 +18,10 @@ export function parsePinnedIssuers(text: string): ReadonlyMap<string, unknown> {
   return new Map(
     parseList(text).map((entry) => {
       const split = entry.lastIndexOf("=");
-      if (split < 1 || !isIssuer(entry.slice(0, split)))
+      const issuer = split < 1 ? undefined : issuerFrom(entry.slice(0, split));
+      if (issuer === undefined)
         throw new Error("entries of the form issuer=path, separated by commas, with issuers that start with https:// or http://");
-      return [entry.slice(0, split), readJwks(entry.slice(split + 1))];
+      return [issuer, readJwks(entry.slice(split + 1))];
     }),
   );
 }
@@ -40,8 +41,9 @@ export function parseServicePrincipals(text: string): ServicePrincipals {
   for (const entry of parseList(text)) {
     const match = /^([A-Z_]+)=(\S+) (\S+)$/.exec(entry);
     const principal = ServicePrincipal[(match?.[1] ?? "") as keyof typeof ServicePrincipal];
-    const [, , issuer = "", subject] = match ?? [];
-    if (principal === undefined || principal === ServicePrincipal.UNSPECIFIED || !isIssuer(issuer) || subject === undefined) {
+    const [, , named = "", subject] = match ?? [];
+    const issuer = issuerFrom(named);
+    if (principal === undefined || principal === ServicePrincipal.UNSPECIFIED || issuer === undefined || subject === undefined) {
       const names = Object.keys(ServicePrincipal).filter((name) => name !== "UNSPECIFIED");
       throw new Error(`entries of the form PRINCIPAL=issuer subject, separated by commas; principals are ${names.join(", ")}`);
     }

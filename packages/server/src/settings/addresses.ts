@@ -80,14 +80,19 @@ export function parseUrl(text: string, protocols: readonly string[]): URL {
   return url;
 }
 
-/** Returns the text unchanged: issuers are compared byte by byte. */
 export function parseIssuer(text: string): string {
-  if (!isIssuer(text)) throw new Error("URLs that start with https:// or http://, without user, query and fragment");
-  return text;
+  const issuer = issuerFrom(text);
+  if (issuer === undefined) throw new Error("URLs that start with https:// or http://, without user, query and fragment");
+  return issuer;
 }
 
-export function isIssuer(text: string): boolean {
-  return isIssuerUrl(normalizeIssuer(text));
+/**
+ * Returns the text unchanged, as issuers are compared byte by byte. Google's has two names, and becomes the URL.
+ * @returns undefined unless the text is an issuer
+ */
+export function issuerFrom(text: string): string | undefined {
+  const issuer = normalizeIssuer(text);
+  return isIssuerUrl(issuer) ? issuer : undefined;
 }
 
 export function parseCidr(text: string): string {
