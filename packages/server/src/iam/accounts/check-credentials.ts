@@ -28,7 +28,9 @@ export async function checkPassword(
   const takeBack = guesses.take(emailKey(email), remoteAddress);
   const accounts = await findAccountsByEmail(store.reader, email);
   const account = await chooseBySecondFactor(store.reader, accounts, { code, now: clock.now() }, secrets);
-  const isRight = await passwords.verify(password, account?.password_hash ?? undefined, networkOf(remoteAddress));
+  const isRight = await passwords
+    .verify(password, account?.password_hash ?? undefined, networkOf(remoteAddress))
+    .catch(uncountedFailure(takeBack));
   const signedIn = isRight && account !== undefined ? await spendAtSignIn(account, code, parts) : undefined;
   if (signedIn !== undefined) takeBack();
   return signedIn;
@@ -65,10 +67,18 @@ export async function checkOwner(
 ): Promise<boolean> {
   const { identity_uid: uid, password_hash: hash, totp_secret: app } = account;
   const takeBack = parts.guesses.take(uid, undefined);
-  if (!(await parts.passwords.verify(password, hash ?? undefined, uid))) return false;
+  if (!(await parts.passwords.verify(password, hash ?? undefined, uid).catch(uncountedFailure(takeBack)))) return false;
   if (app !== null && (await spendAtSignIn(account, code, parts)) === undefined) return false;
   takeBack();
   return true;
+}
+
+/** An attempt does not count as wrong if its password was not even checked, such as while too many wait. */
+function uncountedFailure(takeBack: () => void): (error: unknown) => never {
+  return (error) => {
+    takeBack();
+    throw error;
+  };
 }
 
 /**

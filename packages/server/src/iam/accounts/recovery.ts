@@ -75,7 +75,13 @@ export async function startRecovery(
   // Counted per network alone: nobody can use up the attempts of others.
   const takeBack = guesses.take(`recovery from ${networkOf(remoteAddress)}`, remoteAddress);
   const now = clock.now();
-  const account = await store.transaction((db) => redeemCode(db, code, now, parts));
+  const account = await store
+    .transaction((db) => redeemCode(db, code, now, parts))
+    .catch((error: unknown) => {
+      // The code was right.
+      if (error instanceof NeedsPassword) takeBack();
+      throw error;
+    });
   if (account === undefined) return undefined;
   takeBack();
   const expireTime = new Date(now.getTime() + RECOVERY_LIFETIME_MS).toISOString();
