@@ -14,6 +14,7 @@ import {
   nextCode,
   PASSWORD,
   recoveryCodesOf,
+  secretOf,
   signInWithPassword,
   submitPassword,
   submitTo,
@@ -210,6 +211,23 @@ for (const store of storeNames) {
       const [old = ""] = holder.recoveryCodes;
       assert.equal((await pageOf({ ...holder, password: replaced }, old)).status, 401);
       assert.equal((await pageOf({ ...holder, password: replaced }, fresh)).status, 200);
+    });
+
+    test("a person who has lost the authenticator app signs in with a recovery code and sets up a new app", async () => {
+      const { recoveryCodes, secret: lost, token, ...holder } = await createHolder(world, "lost@example.test");
+      const visitor = world.visitor();
+      const attempt = { ...holder, code: recoveryCodes[0] ?? "" };
+      const page = await signInWithPassword(world, visitor, attempt, "/oauth/account");
+      const app = await submitTo(visitor, page, "/oauth/account/change", { action: "app" });
+      const secret = secretOf(app);
+      const wrong = await submitTo(visitor, app, "/oauth/account/app", { code: nextCode(world, lost) });
+      assert.equal(wrong.status, 400);
+      assert.equal((await pageOf(holder, nextCode(world, secret))).status, 401, "the lost app counts until the new one is proven");
+      assert.equal((await submitTo(visitor, wrong, "/oauth/account/app", { code: nextCode(world, secret) })).status, 200);
+      assert.equal((await pageOf(holder, nextCode(world, lost))).status, 401);
+      assert.equal((await pageOf(holder, nextCode(world, secret))).status, 200);
+      const types = (await eventTypes(claimsOf(token).sub ?? "")).slice(1);
+      assert.deepEqual(types, ["account.recovery_code_used.v1", "account.password_changed.v1"]);
     });
 
     test("a token of this server registers nobody", async () => {

@@ -23,6 +23,7 @@ export const NOTICES = {
   passkeyRemoved: "A passkey was removed from your account.",
   passwordChanged: "The password of your account was changed.",
   passwordAdded: "A password and an authenticator app were added to your account.",
+  appReplaced: "The authenticator app of your account was replaced.",
   passwordRemoved: "The password and the authenticator app of your account were removed.",
   codesReplaced: "The recovery codes of your account were replaced.",
   addressShared: "Another account was created, or got a password, with the email address of your account. Your account is not affected.",

@@ -12,7 +12,7 @@ import type { SignInResult } from "../sign-in-result.ts";
 import { passkeyName } from "./account-form-fields.ts";
 import { type AccountPage, type CodesPage, type ManageStep, showAccountPage } from "./account-page.ts";
 import type { AccountParts } from "./account-parts.ts";
-import { addPasskey, changePassword, removePassword, replaceCodes } from "./credential-changes.ts";
+import { addPasskey, changeApp, changePassword, removePassword, replaceCodes } from "./credential-changes.ts";
 import { beginLink, removeLink } from "./link-changes.ts";
 import { changeOpenAccount } from "./open-account.ts";
 import type { AppPage } from "./set-up-page.ts";
@@ -48,6 +48,8 @@ async function change(step: ManageStep, form: URLSearchParams, by: BeginningBrow
       return beginLink(step, form.get("provider") ?? "", by, parts);
     case "password":
       return changePassword(step, form, by, parts);
+    case "app":
+      return changeApp(step, by, parts);
     default: {
       const notice = await changeAtOnce(action, step, form, parts);
       return showAccountPage(step.account.identityUid, by.browser, { notice }, parts);

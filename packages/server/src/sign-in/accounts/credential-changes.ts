@@ -4,13 +4,14 @@ import { NOTICES } from "../../iam/accounts/account-notices.ts";
 import { updateAccount } from "../../iam/accounts/account-record.ts";
 import { isRefused, passkeysOf } from "../../iam/accounts/passkeys.ts";
 import { replaceRecoveryCodes } from "../../iam/accounts/recovery-codes.ts";
+import { newTotpSecret } from "../../iam/accounts/totp.ts";
 import type { BeginningBrowser } from "../browser.ts";
 import { SignInRefusal } from "../refusal.ts";
 import { passkeyName, readSetUpFields } from "./account-form-fields.ts";
 import { type AccountPage, type CodesPage, type ManageStep, showAccountPage, TO_ACCOUNT_PAGE } from "./account-page.ts";
 import type { AccountParts } from "./account-parts.ts";
 import { readChoice } from "./choose-credential.ts";
-import { changeOpenAccount } from "./open-account.ts";
+import { changeOpenAccount, findOpenAccount } from "./open-account.ts";
 import { type AppPage, showApp } from "./set-up-page.ts";
 import { storeCredential } from "./store-credential.ts";
 
@@ -29,6 +30,14 @@ export async function changePassword(
   if (choice.kind === "app") return showApp({ ...TO_ACCOUNT_PAGE, ...choice }, { browser }, parts);
   await storeCredential(target, choice.credential, { code: "", remoteAddress }, parts);
   return showAccountPage(account.identityUid, browser, { notice: "The password was changed." }, parts);
+}
+
+/** Asks for the first code of another authenticator app, which then replaces the one of the account. The password stays. */
+export async function changeApp({ account }: ManageStep, { browser }: BeginningBrowser, parts: AccountParts): Promise<AppPage> {
+  const { email = "", name = "", password_hash: hash = null } = (await findOpenAccount(parts.store.reader, account.identityUid)) ?? {};
+  if (hash === null) throw new SignInRefusal(400, "Only an account with a password needs an authenticator app.");
+  const step = { target: { kind: "own", account }, password: { email, name, hash, code: "" }, secret: newTotpSecret() } as const;
+  return showApp({ ...TO_ACCOUNT_PAGE, ...step }, { browser }, parts);
 }
 
 /** @returns what was done */

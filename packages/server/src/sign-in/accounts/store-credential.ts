@@ -2,7 +2,7 @@
 import type { WriteDb } from "../../db/store.ts";
 import { type AccountEvent, appendAccountEvent } from "../../iam/accounts/account-events.ts";
 import { mailOthersWithAddress, NOTICES } from "../../iam/accounts/account-notices.ts";
-import { accountVersion, lockAccount, personFromDraft } from "../../iam/accounts/account-record.ts";
+import { accountVersion, type LocalAccount, lockAccount, personFromDraft } from "../../iam/accounts/account-record.ts";
 import { type NewCredential, setCredential } from "../../iam/accounts/credentials.ts";
 import { mailConfirmation } from "../../iam/accounts/email-confirmation.ts";
 import { LostLink, type Recovery } from "../../iam/accounts/recovery.ts";
@@ -82,15 +82,15 @@ function addToOpenAccount(
     await setCredential(db, { identityUid, credential, now }, parts.secrets);
     if (credential.kind === "password" && account.email_key === null)
       await mailOthersWithAddress(db, { identityUid, email: credential.password.email, now }, parts);
-    await appendAccountEvent(db, { ...additionEvent(credential), identityUid, now }, parts);
+    await appendAccountEvent(db, { ...additionEvent(credential, account), identityUid, now }, parts);
     return { identityUid, codes: undefined, version: await accountVersion(db, identityUid) };
   });
 }
 
-function additionEvent(credential: NewCredential): Pick<AccountEvent, "name" | "notice"> {
+function additionEvent(credential: NewCredential, before: LocalAccount): Pick<AccountEvent, "name" | "notice"> {
   if (credential.kind === "passkey") return { name: "passkey_added", notice: NOTICES.passkeyAdded };
-  const notice = credential.password.totp === undefined ? NOTICES.passwordChanged : NOTICES.passwordAdded;
-  return { name: "password_changed", notice };
+  if (credential.password.totp === undefined) return { name: "password_changed", notice: NOTICES.passwordChanged };
+  return { name: "password_changed", notice: before.password_hash === null ? NOTICES.passwordAdded : NOTICES.appReplaced };
 }
 
 async function recover(

@@ -94,5 +94,6 @@ ${action(
 <input id="password" name="password" type="password" required maxlength="1024" autocomplete="new-password" aria-describedby="password-hint">
 <button class="other">${hasPassword ? "Change the password" : "Add a password"}</button>`,
 )}
+${hasPassword ? action(handle, "app", html`<button class="other">Set up a new authenticator app</button>`) : undefined}
 ${hasPassword && passkeys.length > 0 ? action(handle, "remove-password", html`<button class="other">Remove the password</button>`) : undefined}`;
 }
