@@ -4,6 +4,7 @@ import type { LocalAccount } from "../../iam/accounts/account-record.ts";
 import type { NewCredential } from "../../iam/accounts/credentials.ts";
 import { passwordFault } from "../../iam/accounts/password-rules.ts";
 import { findTotpStep, newTotpSecret } from "../../iam/accounts/totp.ts";
+import { Code, HoltError } from "../../lib/errors.ts";
 import { passkeyName, personFault, type SetUpFields } from "./account-form-fields.ts";
 import type { AccountParts } from "./account-parts.ts";
 import type { AccountStep, ChosenPassword, SetUpTarget } from "./account-step.ts";
@@ -25,7 +26,8 @@ interface PersonFields {
 
 const NO_PASSKEY = "The browser did not make a passkey for this server. Try again, or choose a password.";
 
-/** @throws RESOURCE_EXHAUSTED */
+const BUSY = "Too many people are choosing or entering a password at this moment. Wait a moment, and send the form again.";
+
 export async function readChoice(
   { target, challenge }: Pick<Step<"set-up">, "target" | "challenge">,
   fields: SetUpFields,
@@ -42,8 +44,14 @@ export async function readChoice(
   if (isPasskey) return choosePasskey(named, challenge, fields.credential, parts);
   const weakness = await weaknessOf(fields.password, person, named);
   if (weakness !== undefined) return { kind: "problem", problem: weakness };
-  const hash = await parts.localAccounts.passwords.hash(fields.password, networkOf(remoteAddress));
+  const hash = await parts.localAccounts.passwords.hash(fields.password, networkOf(remoteAddress)).catch(ignoreBusy);
+  if (hash === undefined) return { kind: "problem", problem: BUSY };
   return choosePassword(named, { ...person, hash, code: fields.code }, account);
+}
+
+/** The page has to stay open: the person may have spent a recovery code to get there. */
+function ignoreBusy(error: unknown): undefined {
+  if (!(error instanceof HoltError) || error.code !== Code.RESOURCE_EXHAUSTED) throw error;
 }
 
 /** @returns undefined for a wrong code */
