@@ -291,6 +291,17 @@ for (const store of storeNames) {
         });
         assert.deepEqual([answer.status, ((await answer.json()) as { error: string }).error], [415, "invalid_request"]);
       });
+
+      test("a form that is larger than the limit is not answered as if it could be sent again", async () => {
+        const large = await post("/oauth/token", { device_code: "x".repeat(100_000) });
+        assert.deepEqual([large.status, large.json.error], [413, "invalid_request"]);
+        const page = await world
+          .visitor()
+          .visit(`${world.baseUrl}/oauth/answer`, { method: "POST", form: { handle: "x".repeat(100_000) } });
+        assert.deepEqual([page.status, /larger than 65536 bytes/.test(page.text)], [413, true]);
+        const token = await fetch(`${world.baseUrl}/token`, { method: "POST", body: new URLSearchParams({ scope: "x".repeat(100_000) }) });
+        assert.equal(token.status, 413);
+      });
     });
   });
 }

@@ -2,6 +2,7 @@
 import { DigestMismatch, NoSuchBlob, NoSuchUpload, RangeMismatch } from "../../blobs/store.ts";
 import { httpStatusOf, type StatusOverrides } from "../../http/error-status.ts";
 import { type HttpResponse, send } from "../../http/http-exchange.ts";
+import { MessageTooLargeError } from "../../http/request-memory.ts";
 import { UnsatisfiableRange } from "../../http/send-blob.ts";
 import { Code, HoltError } from "../../lib/errors.ts";
 import { type OciCode, OciError } from "../oci-error.ts";
@@ -63,6 +64,7 @@ const STATUS_OVERRIDES: StatusOverrides = {
 /** @param reportFault receives unexpected errors, whose text the response does not contain */
 export function responseFromError(thrown: unknown, reportFault: (error: unknown) => void): OciErrorResponse {
   if (thrown instanceof OciError) return fromOciError(thrown);
+  if (thrown instanceof MessageTooLargeError) return { code: "SIZE_INVALID", status: 413, message: thrown.message };
   if (thrown instanceof HoltError) return fromHoltError(thrown, reportFault);
   if (thrown instanceof DigestMismatch) return withStatus("DIGEST_INVALID", "the content has another digest");
   if (thrown instanceof NoSuchBlob) return withStatus("BLOB_UNKNOWN", "there is no such blob");
