@@ -84,7 +84,7 @@ const GOOD: Readonly<Record<string, readonly string[]>> = {
 };
 
 const BAD: Readonly<Record<string, readonly string[]>> = {
-  HOLT_SMTP_URL: ["mail.example.com", "http://mail.example.com", "smtp://", "smtp://h/path", "smtp://h?x", "smtp://u:50%@h"],
+  HOLT_SMTP_URL: ["mail.example.com", "http://mail.example.com", "smtp://", "smtp://h/path", "smtp://h?x", "smtp://u:50%@h", "smtp://:p@h"],
   HOLT_SMTP_FROM: ["Holt", "a@b.c, d@e.f", "Holt <a@b.c", "Holt <a@b.c> <d@e.f>", "a@b.c\nBcc: d@e.f"],
   HOLT_PULL_EVENTS: ["all", "off,blobs", "x=off", `${"0".repeat(40)}=`, `${"0".repeat(40)}/${"0".repeat(16)}=off`],
   HOLT_REGISTRY_CREATE_FOLDERS: ["", "yes"],
@@ -103,7 +103,16 @@ const BAD: Readonly<Record<string, readonly string[]>> = {
   ],
   HOLT_PROCESSES: ["", "0", "65", "-2", "auto", "1.5"],
   HOLT_DATABASE_POOL_SIZE: ["", "0", "1001", "-1", "1.5", "1e2", "ten", " 5"],
-  HOLT_BASE_URL: ["holt.example.com", "ftp://h", "https://h/path", "https://h?q", "https://h#f", "https://u:p@h", "https://u@h"],
+  HOLT_BASE_URL: [
+    "holt.example.com",
+    "ftp://h",
+    "https://h/path",
+    "https://h?q",
+    "https://h#f",
+    "https://u:p@h",
+    "https://u@h",
+    "https://:p@h",
+  ],
   HOLT_ORG_NAME: ["", "Acme", "ä", "a/b", "a".repeat(256)],
   HOLT_VENDOR_PROFILE: ["Chainguard", "__proto__", " "],
   HOLT_LOG_LEVEL: ["", "INFO", "trace", "info "],
@@ -132,7 +141,7 @@ const BAD: Readonly<Record<string, readonly string[]>> = {
   HOLT_SECRETS_KEY: ["secret", "c2hvcnQ=", "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE", "0123456789012345678901234567890"],
   HOLT_REQUIRED_TERMS: ["Terms", "a b", "tos.v1=", "tos.v1=example.com", "=https://example.com", "tos.v1 https://example.com"],
   HOLT_OUTBOUND_ALLOW_CIDRS: ["10.0.0.0", "10.0.0.0/33", "fd00::/129", "host/8", "10.0.0.0/-1", "10.0.0.0/8/8"],
-  HOLT_AWS_STS_URL: ["", "sts.amazonaws.com", "file:///etc"],
+  HOLT_AWS_STS_URL: ["", "sts.amazonaws.com", "file:///etc", "https://h/sts", "https://h?x", "https://u:p@h"],
   HOLT_REGISTRY_URL: ["registry.example.com", "https://registry.example.com/v2", "https://u:p@h"],
   HOLT_GC_GRACE: ["", "soon", "1d", "-1s", "1.5h", "87601h"],
   HOLT_GC_INTERVAL: ["", "1", "500ms", "481h"],

@@ -1,6 +1,6 @@
 /** Settings of sign-in, of the tokens that the server accepts and issues, and of required terms. */
 import { parseAudiences, parsePinnedIssuers, parseRequiredTerms, parseServicePrincipals } from "./access-parsers.ts";
-import { parseIssuer, parseUrl } from "./addresses.ts";
+import { parseIssuer, parseOrigin } from "./addresses.ts";
 import type { SettingGroup } from "./setting.ts";
 import { parseList, parseSwitch } from "./values.ts";
 
@@ -66,7 +66,7 @@ export const accessSettings = {
     env: "HOLT_AWS_STS_URL",
     fallback: "https://sts.amazonaws.com",
     doc: "Endpoint that verifies AWS caller-identity proofs.",
-    parse: (text) => parseUrl(text, ["https:", "http:"]).origin,
+    parse: parseOrigin,
   },
   requiredTerms: {
     env: "HOLT_REQUIRED_TERMS",

@@ -49,7 +49,8 @@ export function parseSmtpUrl(text: string): string {
   const url = URL.parse(text);
   const isSmtp = url !== null && ["smtp:", "smtps:"].includes(url.protocol) && url.hostname !== "";
   const isBare = isSmtp && ["", "/"].includes(url.pathname) && url.search === "" && url.hash === "";
-  if (!isBare || !isEscaped(`${url.username}${url.password}`))
+  // Without a user, the password would not be used.
+  if (!isBare || (url.username === "" && url.password !== "") || !isEscaped(`${url.username}${url.password}`))
     throw new Error(
       "empty, or a URL such as smtp://user:password@mail.example.com:587 or smtps://mail.example.com. Escape special " +
         "characters of user and password, such as / as %2F, # as %23, ? as %3F, @ as %40 and % as %25",
@@ -66,9 +67,13 @@ export function parseSmtpFrom(text: string): string {
 }
 
 export function parseBaseUrl(text: string): string {
-  if (text === "") return text;
+  return text === "" ? text : parseOrigin(text);
+}
+
+/** Other parts would be dropped without a word. */
+export function parseOrigin(text: string): string {
   const url = parseUrl(text, ["https:", "http:"]);
-  if ((url.pathname !== "/" && url.pathname !== "") || url.search !== "" || url.hash !== "" || url.username !== "")
+  if (url.pathname !== "/" || url.search !== "" || url.hash !== "" || url.username !== "" || url.password !== "")
     throw new Error("a URL with scheme, host and port only, such as https://holt.example.com");
   return url.origin;
 }
