@@ -292,6 +292,19 @@ for (const store of storeNames) {
         assert.deepEqual([answer.status, ((await answer.json()) as { error: string }).error], [415, "invalid_request"]);
       });
 
+      test("a parameter that a program sends twice is refused", async () => {
+        const send = async (path: string, body: string) => {
+          const headers = { "content-type": "application/x-www-form-urlencoded" };
+          const answer = await fetch(`${world.baseUrl}${path}`, { method: "POST", body, headers });
+          return [answer.status, ((await answer.json()) as { error: string }).error];
+        };
+        assert.deepEqual(await send("/oauth/device_authorization", "client_id=one&client_id=two"), [400, "invalid_request"]);
+        const { device_code } = await begin();
+        const grant = "grant_type=urn:ietf:params:oauth:grant-type:device_code&client_id=program";
+        const twice = `${grant}&device_code=${device_code}&device_code=x`;
+        assert.deepEqual(await send("/oauth/token", twice), [400, "invalid_request"]);
+      });
+
       test("a form that is larger than the limit is not answered as if it could be sent again", async () => {
         const large = await post("/oauth/token", { device_code: "x".repeat(100_000) });
         assert.deepEqual([large.status, large.json.error], [413, "invalid_request"]);

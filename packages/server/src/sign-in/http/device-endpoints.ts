@@ -3,7 +3,7 @@ import { type HttpResponse, send } from "../../http/http-exchange.ts";
 import { Code, HoltError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { DeviceGrant } from "../device-grant.ts";
-import { refusalFrom } from "../refusal.ts";
+import { refusalFrom, SignInRefusal } from "../refusal.ts";
 import { clientOf, type Endpoint, type SignInExchange } from "./sign-in-exchange.ts";
 
 export interface DeviceEndpointsOptions {
@@ -27,6 +27,7 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
 /** @returns the endpoints by path */
 export function createDeviceEndpoints({ deviceGrant, log, baseUrl }: DeviceEndpointsOptions): readonly (readonly [string, Endpoint])[] {
   async function authorize({ response, remoteAddress, state: { form } }: SignInExchange): Promise<void> {
+    assertOnceEach(form);
     const device = await deviceGrant.authorize(form.get("client_id") ?? "", remoteAddress);
     if (device === undefined) return sendOAuthError(response, 400, "invalid_client", INVALID_CLIENT_ID);
     sendJson(response, 200, {
@@ -44,6 +45,7 @@ export function createDeviceEndpoints({ deviceGrant, log, baseUrl }: DeviceEndpo
       response,
       state: { form },
     } = exchange;
+    assertOnceEach(form);
     const [grantType = "", deviceCode = "", clientId = ""] = POLL_PARAMETERS.map((name) => form.get(name) ?? "");
     if (grantType !== "" && grantType !== DEVICE_GRANT)
       return sendOAuthError(response, 400, "unsupported_grant_type", `grant_type must be ${DEVICE_GRANT}`);
@@ -72,6 +74,15 @@ export function createDeviceEndpoints({ deviceGrant, log, baseUrl }: DeviceEndpo
     ["/oauth/device_authorization", { method: "POST", serve: authorize, refuse }],
     ["/oauth/token", { method: "POST", serve: poll, refuse }],
   ];
+}
+
+/** RFC 6749 §3.2: other servers may take the last of two values, or both. @throws SignInRefusal */
+function assertOnceEach(form: URLSearchParams): void {
+  const seen = new Set<string>();
+  for (const name of form.keys()) {
+    if (seen.has(name)) throw new SignInRefusal(400, `${name.slice(0, 64)} must be given once`);
+    seen.add(name);
+  }
 }
 
 /** RFC 6749 §5.2. */
