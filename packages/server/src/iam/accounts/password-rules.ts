@@ -4,7 +4,7 @@
 export interface PasswordContext {
   readonly email: string;
   readonly name: string;
-  /** Names of organizations that the person joins or has joined. */
+  /** Names of organizations that the person joins with a new account. */
   readonly organizations: readonly string[];
 }
 
