@@ -35,6 +35,7 @@ export interface BlobUploadTable {
   sha256: string | null;
   /** Set when the multipart upload has become one object. */
   object_etag: string | null;
+  /** 1 once the upload accepts no more bytes: a commit has begun to make one object of its parts, or has ended. */
   is_committed: number;
   /** The append or commit that uses the upload, and until when it may. */
   holder: string | null;

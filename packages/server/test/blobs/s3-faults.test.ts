@@ -6,7 +6,7 @@ import { buffer } from "node:stream/consumers";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
 import { digestOf } from "../../src/blobs/digest.ts";
 import type { S3Blobs } from "../../src/blobs/s3/s3-blobs.ts";
-import { RangeMismatch } from "../../src/blobs/store.ts";
+import { NoSuchUpload, RangeMismatch } from "../../src/blobs/store.ts";
 import { Code, HoltError } from "../../src/lib/errors.ts";
 import { createS3Place, type S3Place } from "../harness/blobs/blob-stores.ts";
 import type { S3Fault, S3Request } from "../harness/blobs/s3-server.ts";
@@ -225,6 +225,34 @@ test("a commit that failed at any request can be repeated on another server", as
       assert.ok(isUnavailable(failure));
     }
   }
+});
+
+test("an upload takes no more bytes once a commit of its parts has failed, and the commit can be repeated", async () => {
+  for (const operation of ["CompleteMultipartUpload", "CopyObject"]) {
+    const content = randomBytes(9 * MIB);
+    const upload = newUpload();
+    await blobs.append(upload, stream(content), 0);
+    place.s3.fault = (request) => (request.operation === operation ? { code: "AccessDenied", status: 403 } : undefined);
+    await assert.rejects(blobs.commit(upload, digestOf(content)), isUnavailable);
+    place.s3.fault = undefined;
+    const other = place.open();
+    await assert.rejects(other.append(upload, stream(randomBytes(1000)), content.length), NoSuchUpload, operation);
+    await other.commit(upload, digestOf(content));
+    await other.abort(upload);
+    assert.ok((await buffer(await blobs.read(digestOf(content)))).equals(content));
+  }
+});
+
+test("a repeated commit of an upload that only one server continues does not store its end twice", async () => {
+  const content = randomBytes(15 * MIB);
+  const upload = newUpload();
+  await blobs.append(upload, stream(content), 0, "whole");
+  place.s3.fault = ({ operation }) => (operation === "CompleteMultipartUpload" ? { code: "AccessDenied", status: 403 } : undefined);
+  await assert.rejects(blobs.commit(upload, digestOf(content)), isUnavailable);
+  place.s3.fault = undefined;
+  await blobs.commit(upload, digestOf(content));
+  await blobs.abort(upload);
+  assert.ok((await buffer(await blobs.read(digestOf(content)))).equals(content));
 });
 
 test("a server that lost its hold on an upload cannot add to it", async () => {

@@ -60,21 +60,23 @@ async function complete(place: UploadPlace, held: HeldUpload, id: string, append
   const { store, bucket } = place;
   const { row, holder } = held;
   const { upload } = row;
-  const key = dataKey(upload);
-  const rest =
-    append?.rest() ?? (row.tail === null || row.tail_size === 0 ? Buffer.alloc(0) : await buffer(await readObject(bucket, row.tail)));
-  if (rest.length > 0) {
-    const part = (await countParts(store.reader, upload)) + 1;
-    const stored = await bucket.putPart(key, id, part, rest);
-    await recordProgress(store, { upload, holder }, { tail_size: 0, size: row.size }, { part, ...stored });
-  }
-  const etag = await bucket.complete(key, id, await findParts(store.reader, upload)).catch((error: unknown) => {
+  if (row.is_committed === 0) await endParts(place, held, id, append);
+  const etag = await bucket.complete(dataKey(upload), id, await findParts(store.reader, upload)).catch((error: unknown) => {
     // An earlier commit may have completed it without learning of that.
     if (!(error instanceof NoSuchMultipart)) throw error;
     return etagOf(place, row);
   });
   await recordProgress(store, { upload, holder }, { object_etag: etag });
   return etag;
+}
+
+/** Stores the last part. More bytes after it would follow a short part, or an object that S3 has made of the parts. */
+async function endParts({ store, bucket }: UploadPlace, { row, holder }: HeldUpload, id: string, append: S3Append | undefined) {
+  const { upload, size, tail, tail_size } = row;
+  const rest = append?.rest() ?? (tail === null || tail_size === 0 ? Buffer.alloc(0) : await buffer(await readObject(bucket, tail)));
+  const number = (await countParts(store.reader, upload)) + 1;
+  const part = rest.length === 0 ? undefined : { part: number, ...(await bucket.putPart(dataKey(upload), id, number, rest)) };
+  await recordProgress(store, { upload, holder }, { tail_size: 0, size, is_committed: 1 }, part);
 }
 
 async function etagOf({ bucket }: UploadPlace, { upload, size }: UploadRow): Promise<string> {
