@@ -185,6 +185,23 @@ test("existing content is stored once and replaced if it is truncated on disk", 
   assert.deepEqual(await bytesOf(digest), content);
 });
 
+test("servers that replace a truncated blob by the same upload do not disturb each other", async () => {
+  const content = randomBytes(16 * 1024 * 1024);
+  const digest = await push(blobs, content);
+  await truncate(pathOf(digest), 10);
+  const upload = newUpload();
+  await blobs.append(upload, stream(content), 0);
+  // Neither knows the hash, so both read the file first and copy it at the same time.
+  const servers = Array.from({ length: 4 }, () => createFilesystemBlobs({ dataDir, log }));
+  await Promise.all(servers.map((server) => server.commit(upload, digest)));
+  await blobs.abort(upload);
+  assert.deepEqual(await bytesOf(digest), content);
+  assert.deepEqual(
+    (await readdir(join(dataDir, "uploads"))).filter((name) => name.startsWith(upload)),
+    [],
+  );
+});
+
 test("a reader of a blob can finish after the blob is removed", async () => {
   const content = randomBytes(1_000_000);
   const digest = await push(blobs, content);

@@ -1,5 +1,6 @@
 /** Makes uploaded files available under the names of their blobs, durably, also on file systems without hard links. */
-import { copyFile, link, mkdir, open, rename } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { copyFile, link, mkdir, open, rename, rm } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { statFile } from "./stat-file.ts";
 import { codeOf } from "./storage-error.ts";
@@ -50,13 +51,18 @@ async function makeFolder(path: string): Promise<void> {
 }
 
 async function replaceByCopy(source: string, target: string): Promise<void> {
-  // If the server stops in between, staleUploads finds the copy by this name.
-  const copy = `${source}-copy`;
-  await copyFile(source, copy);
-  {
-    await using file = await open(copy, "r+");
-    await file.sync();
+  // Another server may commit the same upload. If this one stops in between, staleUploads finds the copy by its name.
+  const copy = `${source}-copy-${randomBytes(6).toString("hex")}`;
+  try {
+    await copyFile(source, copy);
+    {
+      await using file = await open(copy, "r+");
+      await file.sync();
+    }
+    await rename(copy, target);
+  } catch (error) {
+    await rm(copy, { force: true });
+    throw error;
   }
-  await rename(copy, target);
   await syncFolder(dirname(target));
 }
