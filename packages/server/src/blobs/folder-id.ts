@@ -1,7 +1,7 @@
 /** Reads and creates the random id of a blob folder, which distinguishes it from the blobs of other databases. */
-import { randomUUID } from "node:crypto";
-import { link, open, readdir, readFile, rm } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { createFile } from "../lib/create-file.ts";
 import { createFolders } from "../lib/create-folders.ts";
 import type { BlobHome } from "./blob-home.ts";
 
@@ -48,21 +48,12 @@ async function foldersIn(path: string): Promise<string[]> {
 
 /** Returns the folder's id, and stores the given one if it has none. Concurrent callers get the same id. */
 async function ensureFolderId(dataDir: string, id: string): Promise<string> {
-  const made = join(dataDir, "blobs", `id.${randomUUID()}`);
   try {
     createFolders(join(dataDir, "blobs"));
-    await using file = await open(made, "wx", 0o600);
-    await file.writeFile(`${id}\n`);
-    await file.sync();
-    // Linking a finished file makes the id appear atomically.
-    await link(made, pathIn(dataDir)).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== "EEXIST") throw error;
-    });
+    await createFile(pathIn(dataDir), `${id}\n`);
     return (await readFolderId(dataDir)) as string;
   } catch (error) {
     throw unusable(dataDir, error);
-  } finally {
-    await rm(made, { force: true });
   }
 }
 

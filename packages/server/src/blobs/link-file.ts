@@ -2,13 +2,11 @@
 import { randomBytes } from "node:crypto";
 import { copyFile, link, mkdir, open, rename, rm } from "node:fs/promises";
 import { basename, dirname } from "node:path";
+import { NO_LINK_CODES } from "../lib/create-file.ts";
 import { statFile } from "./stat-file.ts";
 import { codeOf } from "./storage-error.ts";
 import { NoSuchUpload } from "./store.ts";
 import { syncFolder } from "./sync-folder.ts";
-
-/** Error codes of file systems without hard links, or with too few of them. */
-const NO_LINK_CODES = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK", "EXDEV"]);
 
 /**
  * Makes a file available under another name, durably, unless a file with that name has at least `size` bytes. The folder of the

@@ -2,11 +2,12 @@
  * Loads the key that encrypts secrets: from the operator's setting, or from a file in the data folder that the first
  * server creates.
  */
-import { randomBytes, randomUUID } from "node:crypto";
-import { link, open, readFile, rm } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { decideState, readState } from "../../db/server-state.ts";
 import type { Store } from "../../db/store.ts";
+import { createFile } from "../../lib/create-file.ts";
 import { createFolders } from "../../lib/create-folders.ts";
 import { createSecrets, SECRETS_KEY_BYTES, type Secrets } from "./secrets.ts";
 
@@ -70,20 +71,11 @@ async function readKeyFile(dataDir: string): Promise<Uint8Array | undefined> {
 async function ensureKeyFile(dataDir: string): Promise<Uint8Array | undefined> {
   const existing = await readKeyFile(dataDir);
   if (existing !== undefined) return existing;
-  const temporaryFile = join(dataDir, `secrets.key.${randomUUID()}`);
   try {
     createFolders(dataDir);
-    await using file = await open(temporaryFile, "wx", 0o600);
-    await file.writeFile(`${randomBytes(SECRETS_KEY_BYTES).toString("base64")}\n`);
-    await file.sync();
-    // Linking makes the complete file appear at once under its name.
-    await link(temporaryFile, keyPath(dataDir)).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== "EEXIST") throw error;
-    });
+    await createFile(keyPath(dataDir), `${randomBytes(SECRETS_KEY_BYTES).toString("base64")}\n`);
   } catch (error) {
     throw new Error(`cannot create the secrets key in ${dataDir}: ${(error as Error).message}`, { cause: error });
-  } finally {
-    await rm(temporaryFile, { force: true });
   }
   return readKeyFile(dataDir);
 }
