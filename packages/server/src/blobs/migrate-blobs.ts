@@ -2,6 +2,7 @@
  * Copies all blobs from one store to another while servers use both. A blob that the new store has is not copied again, so
  * an interrupted migration continues. Each copy is stored under the digest of the bytes that arrived.
  */
+import { Readable } from "node:stream";
 import { eachConcurrently } from "../lib/each-concurrently.ts";
 import type { Log } from "../lib/log.ts";
 import { putBlob } from "./put-blob.ts";
@@ -22,6 +23,8 @@ export interface MigrationReport {
 export interface MigrationOptions {
   readonly from: BlobStore;
   readonly to: BlobStore;
+  /** The size of a recorded blob. Undefined for bytes without a row. */
+  recordedSize(digest: string): Promise<number | undefined>;
   readonly log: Log;
   readonly onCopied?: (digest: string, size: number) => void;
 }
@@ -44,12 +47,13 @@ export async function migrateBlobs(options: MigrationOptions): Promise<Migration
   }
 }
 
-async function runPass({ from, to, log, onCopied }: MigrationOptions, damaged: Set<string>) {
+async function runPass(options: MigrationOptions, damaged: Set<string>) {
+  const { from, to, log, onCopied } = options;
   const counts = { copied: 0, bytes: 0, present: 0 };
   const missing = missingBlobs(from, to, () => counts.present++);
   await eachConcurrently(missing, MAX_COPIES_AT_ONCE, async (digest) => {
     if (damaged.has(digest)) return;
-    const size = await copyBlob(digest, from, to);
+    const size = await copyBlob(digest, options);
     if (size === "damaged") {
       damaged.add(digest);
       log.error({ digest }, "a blob is damaged and was not copied; push the content again");
@@ -63,11 +67,13 @@ async function runPass({ from, to, log, onCopied }: MigrationOptions, damaged: S
 }
 
 /** @returns the size; undefined if the blob was collected meanwhile */
-async function copyBlob(digest: string, from: BlobStore, to: BlobStore): Promise<number | "damaged" | undefined> {
+async function copyBlob(digest: string, { from, to, recordedSize }: MigrationOptions): Promise<number | "damaged" | undefined> {
   const facts = await from.stat(digest);
   if (facts === undefined) return undefined;
+  // An append during the commit may have made the file longer than the blob.
+  const size = Math.min((await recordedSize(digest)) ?? facts.size, facts.size);
   try {
-    return await putBlob(to, digest, await from.read(digest));
+    return await putBlob(to, digest, size === 0 ? Readable.from([]) : await from.read(digest, { start: 0, end: size - 1 }));
   } catch (error) {
     if (error instanceof DigestMismatch) return "damaged";
     if (error instanceof NoSuchBlob) return undefined;

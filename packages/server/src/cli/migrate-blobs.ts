@@ -1,6 +1,7 @@
 /** The command that moves blobs between a folder and a bucket, while servers run. */
 import { migrateBlobs } from "../blobs/migrate-blobs.ts";
 import type { Config } from "../config.ts";
+import type { Store } from "../db/store.ts";
 import { openInstallation } from "./open-installation.ts";
 
 /** @returns the exit status: 1 if something has to be done before HOLT_BLOBS_FALLBACK can be removed */
@@ -12,6 +13,7 @@ export async function migrate(config: Config): Promise<number> {
   const { copied, bytes, present, damaged, unfinished } = await migrateBlobs({
     from,
     to,
+    recordedSize: (digest) => recordedSize(installation.store, digest),
     log: installation.log,
     onCopied: (digest, size) => console.log(`${digest} ${size}`),
   });
@@ -22,4 +24,9 @@ export async function migrate(config: Config): Promise<number> {
   if (damaged.length + unfinished > 0) return 1;
   console.log("All blobs are in the new place: remove HOLT_BLOBS_FALLBACK from the settings of all servers.");
   return 0;
+}
+
+async function recordedSize({ reader }: Store, digest: string): Promise<number | undefined> {
+  const row = await reader.selectFrom("blob").select("size").where("digest", "=", digest).executeTakeFirst();
+  return row && Number(row.size);
 }

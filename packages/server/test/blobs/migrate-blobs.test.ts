@@ -1,7 +1,7 @@
 /** Blobs move between a folder and a bucket while servers read and write. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { readdir, writeFile } from "node:fs/promises";
+import { appendFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { digestOf } from "../../src/blobs/digest.ts";
@@ -84,5 +84,24 @@ describe("holtd blobs migrate", () => {
     assert.equal(code, 1);
     assert.match(stderr, new RegExp(`${digest} is damaged`));
     assert.ok(!s3.objects.has(`damaged/blobs/sha256/${digest.slice(7)}`));
+  });
+
+  test("a blob whose file is longer than the blob is copied without the other bytes", async () => {
+    await using folder = await temporaryFolder();
+    const shared = { ...s3.env, HOLT_DATA_DIR: folder.path, HOLT_DATABASE_URL: await createMigratedDatabase(), HOLT_GC_INTERVAL: "0" };
+    const digest = digestOf(Buffer.from("a layer"));
+    {
+      await using server = await startServer({ env: { ...shared, HOLT_BLOBS: "folder" } });
+      using client = createRegistryClient(server.baseUrl, basic("_token", server.token));
+      await client.blob(NAME, "a layer");
+    }
+    // An append to the upload while another server commits it leads to this.
+    const [shard = ""] = await readdir(join(folder.path, "blobs", "sha256"));
+    await appendFile(join(folder.path, "blobs", "sha256", shard, digest.slice(7)), "more");
+    const settings = { ...shared, HOLT_BLOBS: "s3://blobs/longer", HOLT_BLOBS_FALLBACK: "folder" };
+    const env = { AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId, AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey };
+    const { code, stderr } = await runHoltd(["blobs", "migrate"], { ...settings, ...env });
+    assert.equal(code, 0, stderr);
+    assert.ok(s3.objects.has(`longer/blobs/sha256/${digest.slice(7)}`));
   });
 });

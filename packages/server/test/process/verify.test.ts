@@ -49,6 +49,10 @@ test("verify finds damaged and lost blobs, a missing link and wrong counts, and 
 
   await truncate(fileOf(data, digest), 3);
   assert.match((await runHoltd(["verify", "--quick"], settings)).stdout, new RegExp(`^the blob ${digest} has lost its 20 bytes`, "m"));
+  // An append during a commit makes the file longer, and readers stop at the recorded size.
+  await writeFile(fileOf(data, digest), "the bytes of a layer, and more");
+  const longer = await runHoltd(["verify"], settings);
+  assert.equal(longer.code, 0, longer.stdout);
   await writeFile(fileOf(data, digest), "the bytes of a layer");
 
   {
