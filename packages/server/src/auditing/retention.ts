@@ -7,7 +7,7 @@ import { parseHead } from "../audit/audit-entry.ts";
 import type { AuditBlockTable } from "../audit/tables.ts";
 import type { Store, WriteDb } from "../db/store.ts";
 import { hashAt, isWellFormed, numbersOf } from "./chain/block.ts";
-import { type CheckpointParts, signCheckpoint, storeCheckpoint } from "./chain/checkpoint.ts";
+import { type CheckpointParts, signCheckpoint, storeNewBase } from "./chain/checkpoint.ts";
 import { readContents } from "./chain/entry-contents.ts";
 import { hashText } from "./chain/hash.ts";
 import { forgetSegments } from "./chain/segment-index.ts";
@@ -59,7 +59,7 @@ async function pruneChain(organization: string, cutoff: string, parts: Checkpoin
       .executeTakeFirst();
     if (moved.numUpdatedRows === 0n) return false;
     await deleteBlock(db, { ...block, id: Number(block.id) });
-    await storeCheckpoint(db, signed);
+    await storeNewBase(db, signed);
     return true;
   });
 }

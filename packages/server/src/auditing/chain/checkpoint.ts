@@ -114,9 +114,19 @@ export async function signCheckpoint(
   return { checkpoint, kid, jws };
 }
 
-/** Also deletes checkpoints of the chain that are old, or far ahead: those would stay the newest ones. */
+/**
+ * Does nothing if entries at the beginning of the chain were deleted since the checkpoint was signed: it would say that they are missing.
+ * Also deletes checkpoints of the chain that are old, or far ahead: those would stay the newest ones.
+ */
 export async function storeCheckpoint(db: WriteDb, { checkpoint, kid, jws }: SignedCheckpoint): Promise<void> {
-  const { organization, number, time } = checkpoint;
+  const { organization, number, time, base_number } = checkpoint;
+  const chain = await db
+    .updateTable("audit_chain")
+    .set({ checkpoint_number: number, checkpoint_kid: kid, checkpoint_time: time })
+    .where("org_uid", "=", organization)
+    .where("base_number", "=", base_number)
+    .executeTakeFirst();
+  if (chain.numUpdatedRows === 0n) return;
   const [old, ahead] = [-KEPT_MS, KEPT_MS].map((ms) => new Date(Date.parse(time) + ms).toISOString()) as [string, string];
   await db
     .deleteFrom("audit_checkpoint")
@@ -128,11 +138,13 @@ export async function storeCheckpoint(db: WriteDb, { checkpoint, kid, jws }: Sig
     .values({ org_uid: organization, number, time, kid, jws })
     .onConflict((conflict) => conflict.columns(["org_uid", "time", "number"]).doUpdateSet({ kid, jws }))
     .execute();
-  await db
-    .updateTable("audit_chain")
-    .set({ checkpoint_number: number, checkpoint_kid: kid, checkpoint_time: time })
-    .where("org_uid", "=", organization)
-    .execute();
+}
+
+/** Stores the checkpoint that names a new beginning of the chain. One that was signed meanwhile would be newer, and name the former one. */
+export async function storeNewBase(db: WriteDb, signed: SignedCheckpoint): Promise<void> {
+  const { organization, time } = signed.checkpoint;
+  await db.deleteFrom("audit_checkpoint").where("org_uid", "=", organization).where("time", ">=", time).execute();
+  await storeCheckpoint(db, signed);
 }
 
 /** Not verified. Undefined for a text that is not a checkpoint. */
