@@ -59,13 +59,14 @@ export interface BackupResult {
 export async function createBackup(parts: BackupParts, report: BackupReport): Promise<BackupResult> {
   const { target, now, version, secretsKey } = parts;
   for (const folder of [BLOBS, SNAPSHOTS]) await target.removeLeftovers(folder);
-  for (const name of (await listSnapshots(target)).incomplete) await removeSnapshot(target, name);
+  const { complete, incomplete } = await listSnapshots(target);
+  for (const name of incomplete) await removeSnapshot(target, name);
   const mirror = await openBlobMirror(target, parts.blobs);
   const tally = new Tally(report);
   report.step("copying blobs");
   // Problems count in the second run, which knows what content needs.
   await mirror.copy(parts.presentBlobs(), (blob, outcome) => tally.count(blob, outcome));
-  const name = snapshotName(now);
+  const name = snapshotName(now, complete.at(-1));
   const writer = new SnapshotWriter(target, name);
   report.step("copying the database");
   const copied = await parts.database.copyTo(writer, { scratch: target.scratch ?? parts.scratch, onProgress() {} });

@@ -38,9 +38,21 @@ export const SNAPSHOTS = "snapshots";
 export const BLOBS = "blobs";
 const NAME = /^\d{8}T\d{9}Z$/;
 
-/** A name that sorts by time. */
-export function snapshotName(time: Date): string {
+/**
+ * A name that sorts by time, and after the last one. So a backup after a correction of the clock is the newest one, and not the first to
+ * be pruned.
+ */
+export function snapshotName(time: Date, last: string | undefined): string {
+  const name = nameAt(time);
+  return last === undefined || name > last ? name : nameAt(new Date(timeOf(last) + 1));
+}
+
+function nameAt(time: Date): string {
   return time.toISOString().replaceAll(/[-:.]/g, "");
+}
+
+function timeOf(name: string): number {
+  return Date.parse(name.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z$/, "$1-$2-$3T$4:$5:$6.$7Z"));
 }
 
 export function pathIn(name: string, file: string): string {
