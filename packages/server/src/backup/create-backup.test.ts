@@ -1,5 +1,6 @@
-/** Backups after a correction of the clock. */
+/** Backups after an interruption and after a correction of the clock. */
 import assert from "node:assert/strict";
+import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { temporaryFolder } from "../../test/harness/holtd.ts";
@@ -41,4 +42,22 @@ test("a backup after the clock was corrected is the newest one, and pruning keep
     assert.deepEqual((await listSnapshots(target)).complete, [ahead, corrected]);
     await pruneBackups(target, 1);
     assert.deepEqual((await listSnapshots(target)).complete, [corrected]);
+  }));
+
+test("a backup removes the copy of the database that an interrupted one has left", () =>
+  withTarget(async (target, backUp) => {
+    const folder = target.scratch ?? "";
+    const seen = new Set<string>();
+    const { write } = target;
+    target.write = async (...args) => {
+      for (const name of await readdir(folder)) seen.add(name);
+      return write(...args);
+    };
+    await backUp(new Date("2030-01-01T00:00:00.000Z"));
+    const left = [...seen].filter((name) => name.startsWith("holt-backup-"));
+    assert.notDeepEqual(left, []);
+    // The process was killed during the copy.
+    for (const name of left) await writeFile(join(folder, name), "half of a database");
+    await backUp(new Date("2030-01-02T00:00:00.000Z"));
+    assert.deepEqual((await readdir(folder)).sort(), ["snapshots"]);
   }));

@@ -2,9 +2,11 @@
  * Writes a backup of a running server: blobs, then the database, then the blobs that arrived meanwhile. An interrupted
  * backup leaves its blobs, and the next one continues with them.
  */
+import { join } from "node:path";
 import { Readable } from "node:stream";
 import { hasDigest } from "../blobs/digest.ts";
 import type { BlobStore } from "../blobs/store.ts";
+import { sha256Hex } from "../lib/sha256.ts";
 import { type BlobMirror, openBlobMirror } from "./blob-mirror.ts";
 import type { CopiedDatabase, DatabaseSource, KnownBlob } from "./database-source.ts";
 import { sealKey } from "./key-box.ts";
@@ -69,7 +71,7 @@ export async function createBackup(parts: BackupParts, report: BackupReport): Pr
   const name = snapshotName(now, complete.at(-1));
   const writer = new SnapshotWriter(target, name);
   report.step("copying the database");
-  const copied = await parts.database.copyTo(writer, { scratch: target.scratch ?? parts.scratch, onProgress() {} });
+  const copied = await parts.database.copyTo(writer, { scratch: scratchFile(parts), onProgress() {} });
   report.step("copying the blobs that arrived meanwhile");
   const listed = await mirrorKnown(mirror, copied, tally);
   await writer.write("blobs.txt", Readable.from(linesOf(listed)));
@@ -84,6 +86,11 @@ export async function createBackup(parts: BackupParts, report: BackupReport): Pr
   await verifyBlobs(target, listed, parts.verifiesBlobs);
   await writer.finish(snapshot);
   return { snapshot, copied: tally.copied, problems: tally.problems };
+}
+
+/** Each target has its own, so that a backup removes what an interrupted one has left, and no file of another backup. */
+function scratchFile({ target, scratch }: BackupParts): string {
+  return join(target.scratch ?? scratch, `holt-backup-${sha256Hex(target.name).slice(0, 16)}.db`);
 }
 
 class Tally {

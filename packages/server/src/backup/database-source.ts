@@ -1,8 +1,6 @@
 /** Writes the database of a running server into a snapshot. */
-import { randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { rm } from "node:fs/promises";
-import { join } from "node:path";
 import { createZstdCompress } from "node:zlib";
 import { type BlobReference, cacheReferences, contentReferences } from "../blobs/references.ts";
 import { type PostgresReader, readPostgres } from "../db/postgres-copy.ts";
@@ -23,6 +21,7 @@ export interface CopiedDatabase {
 }
 
 export interface DatabaseSource {
+  /** @param options.scratch path of a temporary file, which an interrupted backup may have left */
   copyTo(writer: SnapshotWriter, options: { readonly scratch: string; onProgress(part: number): void }): Promise<CopiedDatabase>;
 }
 
@@ -37,26 +36,30 @@ export function rowsFile(table: string): string {
 export function createSqliteSource(path: string, references: readonly BlobReference[]): DatabaseSource {
   return {
     async copyTo(writer, { scratch, onProgress }) {
-      const copy = join(scratch, `holt-backup-${randomUUID()}.db`);
+      await removeSqlite(scratch);
       try {
         {
           using pinned = pinSqlite(path);
-          await pinned.copyTo(copy, onProgress);
+          await pinned.copyTo(scratch, onProgress);
         }
-        const [problem] = problemsOfSqlite(copy);
+        const [problem] = problemsOfSqlite(scratch);
         if (problem !== undefined) throw new Error(`the database is damaged (${problem}); restore an earlier backup`);
-        await writer.write(SQLITE_FILE, createReadStream(copy));
-        const tables = [...readSqlite<{ name: string }>(copy, "select name from sqlite_schema where type = 'table'")].map(
+        await writer.write(SQLITE_FILE, createReadStream(scratch));
+        const tables = [...readSqlite<{ name: string }>(scratch, "select name from sqlite_schema where type = 'table'")].map(
           ({ name }) => name,
         );
-        const blobs = [...readSqlite<BlobRow>(copy, blobQuery(references, tables))].map(knownBlob);
-        const [schema] = readSqlite<{ version: number }>(copy, SCHEMA);
+        const blobs = [...readSqlite<BlobRow>(scratch, blobQuery(references, tables))].map(knownBlob);
+        const [schema] = readSqlite<{ version: number }>(scratch, SCHEMA);
         return { database: { kind: "sqlite" }, schema: schema?.version ?? 0, blobs };
       } finally {
-        for (const suffix of ["", "-wal", "-shm", "-journal"]) await rm(copy + suffix, { force: true });
+        await removeSqlite(scratch);
       }
     },
   };
+}
+
+async function removeSqlite(path: string): Promise<void> {
+  for (const suffix of ["", "-wal", "-shm", "-journal"]) await rm(path + suffix, { force: true });
 }
 
 export function createPostgresSource(url: string, references: readonly BlobReference[]): DatabaseSource {
