@@ -5,6 +5,7 @@ import { mkdir, open, readdir, rename, rm, rmdir, stat } from "node:fs/promises"
 import { dirname, join, relative, sep } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { syncFolder } from "../blobs/sync-folder.ts";
 import { createFolders } from "../lib/create-folders.ts";
 import { type BackupTarget, NoSuchObject, type TargetUse } from "./target.ts";
 
@@ -81,13 +82,21 @@ async function sizeOf(file: string): Promise<number | undefined> {
 async function writeWhole(path: string, content: Readable): Promise<void> {
   const partial = `${path}.${randomUUID()}${PARTIAL}`;
   try {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await makeFolder(dirname(path));
     await pipeline(content, createWriteStream(partial, { mode: 0o600, flush: true }));
     await rename(partial, path);
+    await syncFolder(dirname(path));
   } catch (error) {
     await rm(partial, { force: true });
     throw error;
   }
+}
+
+/** Creates a folder and those above it, durably: a file is not durable before its folder is. */
+async function makeFolder(path: string): Promise<void> {
+  const first = await mkdir(path, { recursive: true, mode: 0o700 });
+  if (first === undefined) return;
+  for (let made = path; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
 }
 
 async function* filesBelow(folder: string): AsyncIterable<string> {
