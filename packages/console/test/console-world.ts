@@ -135,6 +135,14 @@ export async function signInByLink(page: Page, world: SignInWorld): Promise<void
     .waitFor();
 }
 
+/** Ends the session of the browser on the server, without telling its pages. */
+export async function endSession(page: Page, world: SignInWorld): Promise<void> {
+  const [cookie] = await page.context().cookies(`${world.baseUrl}/oauth/session`);
+  const headers = { cookie: `${cookie?.name}=${cookie?.value}`, origin: world.baseUrl, "x-holt-console": "1" };
+  const response = await fetch(`${world.baseUrl}/oauth/session/end`, { method: "POST", headers, body: new URLSearchParams() });
+  assert.equal(response.status, 200);
+}
+
 /** Creates an identity of the organization for tokens of the issuer `https://ci.test`. */
 export function createMachine(world: SignInWorld, name: string, subject = name) {
   const claimMatch = { iss: { case: "issuer", value: "https://ci.test" }, sub: { case: "subject", value: subject } } as const;

@@ -1,10 +1,26 @@
 /** The screens of libraries, in a real browser against a real server. */
 import assert from "node:assert/strict";
+import { mkdtempDisposable, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Locator, Page } from "playwright-core";
 import { pomOf } from "../../server/test/harness/libraries/maven-client.ts";
 import { sha256Of, wheel } from "../../server/test/harness/libraries/python-packages.ts";
-import { assertAccessible, describeConsole, signInByLink } from "./console-world.ts";
+import { assertAccessible, describeConsole, endSession, linkOf, signInByLink } from "./console-world.ts";
 
 await describeConsole("the console's libraries", ({ world, walk }) => {
+  const wheelFile = (name: string) => {
+    const { fileName, bytes } = wheel({ name, version: "1.0" });
+    return { name: fileName, mimeType: "application/zip", buffer: bytes };
+  };
+
+  async function openUpload(page: Page, address: string): Promise<Locator> {
+    await signInByLink(page, world);
+    await page.goto(address);
+    await page.getByRole("button", { name: "Upload" }).click();
+    return page.getByLabel("Files", { exact: true });
+  }
+
   walk("Python files are uploaded, shown with their hashes, yanked and deleted", async ({ page, screen }) => {
     await signInByLink(page, world);
     await page.goto(screen("/libraries"));
@@ -85,5 +101,21 @@ await describeConsole("the console's libraries", ({ world, walk }) => {
       await page.getByRole("listitem").getByText("broken-1.0-py3-none-any.whl").waitFor();
     },
     { expected: [/status of 400/] },
+  );
+
+  walk(
+    "an upload waits until the person has signed in again when the session has ended",
+    async ({ page, screen }) => {
+      const files = await openUpload(page, screen("/libraries"));
+      await files.setInputFiles(wheelFile("waits"));
+      await endSession(page, world);
+      await page.getByRole("button", { name: "Publish", exact: true }).click();
+      await page.getByRole("dialog", { name: "Your session has ended" }).waitFor();
+      const other = await page.context().newPage();
+      await other.goto(await linkOf(world));
+      await other.getByRole("heading", { name: "Your organizations" }).waitFor();
+      await page.getByRole("link", { name: "waits", exact: true }).waitFor();
+    },
+    { expected: [/status of 401/] },
   );
 });

@@ -1,6 +1,6 @@
 /** Signing in to the console and out of it, in a real browser, against a real server. */
 import assert from "node:assert/strict";
-import { assertAccessible, describeConsole, linkOf, signInAtProvider, signInByLink } from "./console-world.ts";
+import { assertAccessible, describeConsole, endSession, linkOf, signInAtProvider, signInByLink } from "./console-world.ts";
 
 await describeConsole("signing in to the console", ({ world, walk }) => {
   walk("a link signs the bootstrap owner in, and its secret leaves the address", async ({ page, screen }) => {
@@ -72,12 +72,7 @@ await describeConsole("signing in to the console", ({ world, walk }) => {
       await page.goto(screen("/groups"));
       await page.getByRole("button", { name: "New group" }).click();
       await page.getByLabel("Name").fill("of-the-owner");
-      const [cookie] = await page.context().cookies(`${world.baseUrl}/oauth/session`);
-      const headers = { cookie: `${cookie?.name}=${cookie?.value}`, origin: world.baseUrl, "x-holt-console": "1" };
-      assert.equal(
-        (await fetch(`${world.baseUrl}/oauth/session/end`, { method: "POST", headers, body: new URLSearchParams() })).status,
-        200,
-      );
+      await endSession(page, world);
       await page.getByRole("button", { name: "Create" }).click();
       await page.getByRole("dialog", { name: "Your session has ended" }).waitFor();
       const sent: string[] = [];

@@ -1,6 +1,6 @@
 /** Requests of the package protocols, which are not operations of the contract: uploads, yanks and deletions. */
 import { Code, ConnectError } from "@connectrpc/connect";
-import { currentToken } from "../session/session.ts";
+import { withToken } from "../session/with-token.ts";
 
 export interface LibraryCall {
   readonly method: "POST" | "PUT" | "DELETE";
@@ -22,10 +22,15 @@ const CODES: Readonly<Record<number, Code>> = {
   503: Code.Unavailable,
 };
 
-/** `fetch` does not report the progress of uploads. @throws ConnectError */
-export async function sendLibraryCall({ method, path, body, onProgress, signal }: LibraryCall): Promise<void> {
-  const token = await currentToken();
-  await new Promise<void>((resolve, reject) => {
+/** @throws ConnectError */
+export function sendLibraryCall(call: LibraryCall): Promise<void> {
+  return withToken((token) => send(call, token));
+}
+
+/** `fetch` does not report the progress of uploads. */
+function send({ method, path, body, onProgress, signal }: LibraryCall, token: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(new ConnectError("cancelled", Code.Canceled));
     const request = new XMLHttpRequest();
     request.open(method, path);
     request.setRequestHeader("authorization", `Bearer ${token}`);

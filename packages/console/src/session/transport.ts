@@ -4,26 +4,16 @@ import { createConnectTransport } from "@connectrpc/connect-web";
 import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
 import { rememberScope } from "./call-scope.ts";
 import { requestIdHeader } from "./request-id.ts";
-import { currentToken, forgetToken } from "./session.ts";
+import { withToken } from "./with-token.ts";
 
-/** Sends the token and an id of the request. A refused token is renewed once. */
+/** Sends the token and an id of the request. */
 const authenticate: Interceptor = (next) => async (request) => {
-  const call = async () => {
-    const token = await currentToken();
-    request.header.set("authorization", `Bearer ${token}`);
-    try {
-      return await next(request);
-    } catch (error) {
-      if (ConnectError.from(error).code === Code.Unauthenticated) forgetToken(token);
-      throw error;
-    }
-  };
   const id = newRequestId();
   request.header.set(requestIdHeader, id);
   try {
-    return await call().catch((error: unknown) => {
-      if (ConnectError.from(error).code !== Code.Unauthenticated) throw error;
-      return call();
+    return await withToken((token) => {
+      request.header.set("authorization", `Bearer ${token}`);
+      return next(request);
     });
   } catch (error) {
     const failure = failureFrom(error);
