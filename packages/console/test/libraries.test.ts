@@ -104,6 +104,53 @@ await describeConsole("the console's libraries", ({ world, walk }) => {
   );
 
   walk(
+    "a refused file is removed from an upload, and the files after it are published",
+    async ({ page, screen }) => {
+      const files = await openUpload(page, screen("/libraries"));
+      const broken = { name: "broken-1.0-py3-none-any.whl", mimeType: "application/zip", buffer: Buffer.from("no zip") };
+      await files.setInputFiles([broken, wheelFile("behind")]);
+      await page.getByRole("button", { name: "Publish" }).click();
+      await page.getByRole("alert").waitFor();
+      await page.getByRole("button", { name: `Remove ${broken.name}` }).click();
+      await page.getByRole("button", { name: "Publish" }).click();
+      await page.getByRole("link", { name: "behind", exact: true }).waitFor();
+    },
+    { expected: [/status of 400/] },
+  );
+
+  walk("a file that is chosen twice is published once, and one that was removed can be chosen again", async ({ page, screen }) => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "holt-console-"));
+    const file = wheelFile("twice");
+    const path = join(folder.path, file.name);
+    await writeFile(path, file.buffer);
+    const files = await openUpload(page, screen("/libraries"));
+    await files.setInputFiles(path);
+    const remove = page.getByRole("button", { name: `Remove ${file.name}` });
+    await remove.waitFor();
+    // The browser reports a change only if the field has forgotten the file.
+    assert.equal(await files.inputValue(), "");
+    await files.setInputFiles([]);
+    await files.setInputFiles(path);
+    await page.getByRole("button", { name: "Choose files" }).focus();
+    assert.equal(await remove.count(), 1);
+    await remove.click();
+    await remove.waitFor({ state: "detached" });
+    await files.setInputFiles([]);
+    await files.setInputFiles(path);
+    await page.getByRole("button", { name: "Publish", exact: true }).click();
+    await page.getByRole("link", { name: "twice", exact: true }).waitFor();
+  });
+
+  walk("a POM without a version keeps the version that is typed", async ({ page, screen }) => {
+    const files = await openUpload(page, screen("/libraries?ecosystem=java"));
+    await page.getByLabel("version").fill("2.0");
+    const pom = "<project><groupId>com.example</groupId><artifactId>typed</artifactId></project>";
+    await files.setInputFiles({ name: "pom.xml", mimeType: "text/xml", buffer: Buffer.from(pom) });
+    await page.waitForFunction('document.querySelector("[role=dialog] input[value=typed]") !== null');
+    assert.equal(await page.getByLabel("version").inputValue(), "2.0");
+  });
+
+  walk(
     "an upload waits until the person has signed in again when the session has ended",
     async ({ page, screen }) => {
       const files = await openUpload(page, screen("/libraries"));

@@ -1,6 +1,6 @@
 /** Takes files by drag and drop, or by a button for people without a pointer. */
 import { Button, FileButton, Paper, Text } from "@mantine/core";
-import { type DragEvent, useState } from "react";
+import { type DragEvent, useRef, useState } from "react";
 
 export interface FileDropProps {
   /** Says which files are wanted. */
@@ -11,6 +11,7 @@ export interface FileDropProps {
 
 export function FileDrop({ hint, isMultiple = false, onFiles }: FileDropProps) {
   const [isOver, setOver] = useState(false);
+  const forget = useRef<() => void>(null);
   const drop = (event: DragEvent) => {
     event.preventDefault();
     setOver(false);
@@ -35,7 +36,12 @@ export function FileDrop({ hint, isMultiple = false, onFiles }: FileDropProps) {
       </Text>
       <FileButton
         multiple={isMultiple as true}
-        onChange={(chosen: File[] | File | null) => onFiles(chosen === null ? [] : [chosen].flat())}
+        resetRef={forget}
+        onChange={(chosen: File[] | File | null) => {
+          // Otherwise the browser does not report a file that is removed and chosen again.
+          forget.current?.();
+          onFiles(chosen === null ? [] : [chosen].flat());
+        }}
         inputProps={{ "aria-label": isMultiple ? "Files" : "File" }}
       >
         {(props) => (

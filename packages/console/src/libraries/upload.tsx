@@ -55,13 +55,12 @@ function UploadDialog({ ecosystem, parent, onClose }: UploadProps & { readonly o
   const isJava = ecosystem.path === "java";
 
   async function add(added: readonly File[]): Promise<void> {
-    set("files", [...values.files, ...added]);
+    set("files", withFiles(values.files, added));
     const pom = added.find(({ name }) => name.endsWith(".pom") || name === "pom.xml");
     if (!isJava || pom === undefined) return;
-    const { groupId, artifactId, version } = coordinatesFromPom(await pom.text());
-    set("groupId", groupId);
-    set("artifactId", artifactId);
-    set("version", version);
+    const found = coordinatesFromPom(await pom.text());
+    // A POM may leave out what the person has typed.
+    for (const name of COORDINATES) if (found[name] !== "") set(name, found[name]);
   }
 
   return (
@@ -74,9 +73,10 @@ function UploadDialog({ ecosystem, parent, onClose }: UploadProps & { readonly o
       <List listStyleType="none" spacing="xs" aria-label="Files to publish">
         {values.files.map((file) => (
           <FileRow
-            key={`${file.name} ${file.size} ${file.lastModified}`}
+            key={keyOf(file)}
             file={file}
             part={progress.get(file)}
+            canRemove={!form.isSending}
             onRemove={() =>
               set(
                 "files",
@@ -87,7 +87,7 @@ function UploadDialog({ ecosystem, parent, onClose }: UploadProps & { readonly o
         ))}
       </List>
       {isJava &&
-        (["groupId", "artifactId", "version"] as const).map((name) => (
+        COORDINATES.map((name) => (
           <TextInput
             key={name}
             label={name}
@@ -101,6 +101,19 @@ function UploadDialog({ ecosystem, parent, onClose }: UploadProps & { readonly o
   );
 }
 
+const COORDINATES = ["groupId", "artifactId", "version"] as const;
+
+function keyOf({ name, size, lastModified }: File): string {
+  return `${name} ${size} ${lastModified}`;
+}
+
+/** A file that is chosen again stays as it is: it may be published already. */
+function withFiles(files: readonly File[], added: readonly File[]): readonly File[] {
+  const all = new Map(files.map((file) => [keyOf(file), file]));
+  for (const file of added) if (!all.has(keyOf(file))) all.set(keyOf(file), file);
+  return [...all.values()];
+}
+
 /** Uploads files until the component is gone. A second upload skips the files that the server has published. */
 function useUpload(ecosystem: EcosystemView) {
   /** Part that was sent; 1 once the server has published the file. */
@@ -111,30 +124,44 @@ function useUpload(ecosystem: EcosystemView) {
   async function upload(values: UploadValues): Promise<void> {
     for (const file of values.files) {
       if (progress.get(file) === 1) continue;
-      const onProgress = (part: number) => setProgress((before) => new Map(before).set(file, Math.min(part, 0.99)));
-      await sendLibraryCall({ ...callOf(ecosystem, values, file), onProgress, signal: stop.current.signal });
-      setProgress((before) => new Map(before).set(file, 1));
+      const report = (part: number | undefined) => setProgress((before) => withPart(before, file, part));
+      const onProgress = (part: number) => report(Math.min(part, 0.99));
+      try {
+        await sendLibraryCall({ ...callOf(ecosystem, values, file), onProgress, signal: stop.current.signal });
+      } catch (error) {
+        report(undefined);
+        throw error;
+      }
+      report(1);
     }
   }
 
   return { progress, upload };
 }
 
+function withPart(progress: ReadonlyMap<File, number>, file: File, part: number | undefined): ReadonlyMap<File, number> {
+  const changed = new Map(progress);
+  if (part === undefined) changed.delete(file);
+  else changed.set(file, part);
+  return changed;
+}
+
 interface FileRowProps {
   readonly file: File;
   /** Part that was sent; 1 once the server has published it. */
   readonly part: number | undefined;
+  readonly canRemove: boolean;
   readonly onRemove: () => void;
 }
 
-function FileRow({ file, part, onRemove }: FileRowProps) {
+function FileRow({ file, part, canRemove, onRemove }: FileRowProps) {
   return (
     <List.Item styles={{ itemWrapper: { width: "100%" }, itemLabel: { width: "100%" } }}>
       <Group gap="xs" wrap="nowrap" justify="space-between">
         <Text size="sm" style={{ overflowWrap: "anywhere" }}>
           <bdi>{file.name}</bdi> ({sizeText(file.size)}){part === 1 && ": published"}
         </Text>
-        {part === undefined && (
+        {part === undefined && canRemove && (
           <Button size="compact-xs" variant="default" onClick={onRemove} aria-label={`Remove ${file.name}`}>
             Remove
           </Button>
