@@ -1,5 +1,6 @@
 /** Long lists and the tree in a real browser: what is read again, keys, and filters. */
 import assert from "node:assert/strict";
+import { PullToken_Right, PullTokensService } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import type { Locator, Page } from "playwright-core";
 import { until } from "../../server/test/harness/wait.ts";
@@ -118,6 +119,42 @@ await describeConsole("long lists of the console", ({ world, walk }) => {
     await scrollTo(page, 0);
     await row(page, "team-000-new").waitFor();
     await page.getByText("522 entries").waitFor();
+  });
+
+  walk("the tree has every group once after a group was added to an earlier page, and after one was removed", async ({ page }) => {
+    const { uid } = await world.must(GroupsService.method.createGroup, { group: { name: "paged-tree" } });
+    const groups = [];
+    for (let index = 0; index < 205; index++) groups.push(await createGroup(uid, `part-${String(index).padStart(3, "0")}`));
+    await signInByLink(page, world);
+    await page.goto(`${world.baseUrl}/console/${uid}/groups`);
+    const tree = page.getByRole("tree");
+    const scroll = (part: number) => tree.evaluate((element, to) => element.parentElement?.scrollTo(0, element.scrollHeight * to), part);
+    const item = (name: string) => page.getByRole("treeitem", { name });
+    await item("part-000").waitFor();
+    await scroll(1);
+    await page.getByRole("button", { name: "Show more" }).click();
+    await item("part-204").waitFor();
+    await page.getByRole("button", { name: "New group" }).click();
+    await page.getByLabel("Name").fill("part-000-new");
+    await page.getByRole("button", { name: "Create" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    const shown = () => tree.evaluate((element) => [...element.querySelectorAll("a")].map(({ textContent }) => textContent));
+    // The last group of the first page is now the first one of the second.
+    await until(async () => {
+      await scroll(1);
+      return (await item("part-199").count()) === 1 && (await item("part-204").count()) === 1;
+    });
+    await world.must(GroupsService.method.deleteGroup, { uid: groups[1]?.uid ?? "" });
+    await world.must(GroupsService.method.deleteGroup, { uid: groups[2]?.uid ?? "" });
+    await page.getByRole("button", { name: "New group" }).click();
+    await page.getByLabel("Name").fill("part-999");
+    await page.getByRole("button", { name: "Create" }).click();
+    await until(async () => {
+      await scroll(1);
+      return (await item("part-999").count()) > 0;
+    });
+    const names = await shown();
+    assert.deepEqual(names, [...new Set(names)]);
   });
 
   walk("a filter keeps what is typed while the list follows", async ({ page }) => {

@@ -2,7 +2,7 @@
 import type { Transport } from "@connectrpc/connect";
 import { createQueryOptions, useTransport } from "@connectrpc/connect-query";
 import { type Group, GroupsService, type ListGroupsResponse } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
-import { useQueries } from "@tanstack/react-query";
+import { type QueryClient, useQueries, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { MAX_PAGE_SIZE } from "../list/list-method.ts";
 
@@ -36,6 +36,7 @@ export function useTree(root: string): Tree {
   const wanted = [...open].flatMap(([parent, tokens]) => tokens.map((pageToken) => ({ parent, pageToken })));
   const answers = useQueries({ queries: wanted.map((page) => pageQuery(page, transport)) });
   const pages = new Map(wanted.map(({ parent, pageToken }, index) => [pageKey(parent, pageToken), answers[index]?.data]));
+  useRejoinedPages(open, pages, setOpen);
   const failed = answers.filter(({ error }) => error !== null);
   return {
     rows: [...rowsBelow(root, 1, open, pages)],
@@ -47,6 +48,56 @@ export function useTree(root: string): Tree {
       for (const answer of failed) void answer.refetch();
     },
   };
+}
+
+type Pages = ReadonlyMap<string, ListGroupsResponse | undefined>;
+
+/** A page that does not begin where the one before it ends now, since groups were added or removed. */
+interface Break {
+  readonly parent: string;
+  /** Token of the page before. */
+  readonly before: string;
+  readonly pageToken: string;
+  /** Token that takes its place; empty if the page before is the last one now. */
+  readonly wanted: string;
+}
+
+/** Replaces pages that no longer follow the ones before them. The earlier pages are shown until the new ones are there. */
+function useRejoinedPages(open: OpenGroups, pages: Pages, setOpen: (change: (before: OpenGroups) => OpenGroups) => void): void {
+  const transport = useTransport();
+  const queryClient = useQueryClient();
+  useEffect(() => {
+    for (const each of breaksOf(open, pages))
+      readPage(each, transport, queryClient).then(
+        () => setOpen((before) => rejoined(before, each)),
+        // The page is read again with the next change of the tree.
+        () => undefined,
+      );
+  });
+}
+
+async function readPage({ parent, wanted }: Break, transport: Transport, queryClient: QueryClient): Promise<void> {
+  if (wanted !== "") await queryClient.fetchQuery(pageQuery({ parent, pageToken: wanted }, transport));
+}
+
+function* breaksOf(open: OpenGroups, pages: Pages): Generator<Break> {
+  for (const [parent, tokens] of open) {
+    const index = tokens.findIndex((token, each) => {
+      const next = pages.get(pageKey(parent, token))?.nextPageToken;
+      return each < tokens.length - 1 && next !== undefined && next !== tokens[each + 1];
+    });
+    const [before, pageToken] = tokens.slice(index, index + 2);
+    if (index === -1 || before === undefined || pageToken === undefined) continue;
+    yield { parent, before, pageToken, wanted: pages.get(pageKey(parent, before))?.nextPageToken ?? "" };
+  }
+}
+
+function rejoined(open: OpenGroups, { parent, before, pageToken, wanted }: Break): OpenGroups {
+  const tokens = open.get(parent) ?? [];
+  const index = tokens.indexOf(before);
+  if (index === -1 || tokens[index + 1] !== pageToken) return open;
+  const rest = wanted === "" ? [] : [wanted, ...tokens.slice(index + 2).filter((token) => token !== wanted)];
+  return new Map(open).set(parent, [...tokens.slice(0, index + 1), ...rest]);
 }
 
 function pageQuery({ parent, pageToken }: { readonly parent: string; readonly pageToken: string }, transport: Transport) {
@@ -64,15 +115,12 @@ function without(open: OpenGroups, uid: string): OpenGroups {
   return rest;
 }
 
-function* rowsBelow(
-  parent: string,
-  depth: number,
-  open: OpenGroups,
-  pages: ReadonlyMap<string, ListGroupsResponse | undefined>,
-): Generator<TreeRow> {
+function* rowsBelow(parent: string, depth: number, open: OpenGroups, pages: Pages): Generator<TreeRow> {
   const tokens = open.get(parent) ?? [];
   const loaded = tokens.map((token) => pages.get(pageKey(parent, token)));
-  for (const group of loaded.flatMap((page) => page?.groups ?? [])) {
+  // A group that has moved between two pages appears once.
+  const groups = new Map(loaded.flatMap((page) => page?.groups ?? []).map((group) => [group.uid, group]));
+  for (const group of groups.values()) {
     const isOpen = open.has(group.uid);
     yield { kind: "group", key: group.uid, depth, group, isOpen };
     if (isOpen) yield* rowsBelow(group.uid, depth + 1, open, pages);
