@@ -157,6 +157,25 @@ await describeConsole("long lists of the console", ({ world, walk }) => {
     assert.deepEqual(names, [...new Set(names)]);
   });
 
+  walk("the new password of a pull token stays when its row moves out of sight", async ({ page }) => {
+    const { uid } = await world.must(GroupsService.method.createGroup, { group: { name: "rotated" } });
+    for (let index = 0; index < 80; index++) {
+      const pullToken = { name: `machine-${index}`, rights: [PullToken_Right.IMAGES_PULL], ttl: { seconds: BigInt(86_400 * (index + 1)) } };
+      await world.must(PullTokensService.method.createPullToken, { parent: uid, pullToken });
+    }
+    await signInByLink(page, world);
+    await page.goto(`${world.baseUrl}/console/${uid}/pull-tokens?order=expire_time`);
+    await row(page, /^machine-0 /)
+      .getByRole("button", { name: "New password" })
+      .click();
+    await page.getByLabel("Valid for days").fill("300");
+    await page.getByRole("button", { name: "Replace the password" }).click();
+    const secret = page.getByRole("dialog", { name: "Pull token machine-0" });
+    await secret.waitFor();
+    await row(page, /^machine-0 /).waitFor({ state: "detached" });
+    await secret.getByRole("button", { name: "Copy password" }).waitFor();
+  });
+
   walk("a filter keeps what is typed while the list follows", async ({ page }) => {
     const uid = await withGroups();
     await signInByLink(page, world);

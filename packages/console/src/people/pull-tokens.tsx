@@ -1,6 +1,7 @@
 /** The pull tokens of the organization that the person may see: those of its groups, and the person's own. */
 import { type PullToken, PullToken_RightSchema, PullTokenSchema, PullTokensService } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
 import { Text } from "@mantine/core";
+import { useState } from "react";
 import { useOrganization } from "../frame/organization.ts";
 import { ScreenTitle } from "../frame/screen-title.tsx";
 import { useSearchState } from "../frame/search.ts";
@@ -13,6 +14,7 @@ import { useDelete } from "../object/use-delete.ts";
 import { useRights } from "../session/rights.ts";
 import { CreatePullTokenButton } from "./create-pull-token.tsx";
 import { CommandsButton } from "./pull-token-commands.tsx";
+import { PullTokenSecret } from "./pull-token-secret.tsx";
 import { RotatePullTokenButton } from "./rotate-pull-token.tsx";
 
 const columns: readonly Column<PullToken>[] = [
@@ -29,13 +31,24 @@ const columns: readonly Column<PullToken>[] = [
   { id: "creator", title: "uid of the creator", text: ({ creator }) => creator, isHidden: true },
   { id: "uid", title: "uid", text: ({ uid }) => uid, isHidden: true },
   { id: "commands", title: "Use", text: () => "", cell: (token) => <CommandsButton token={token} /> },
-  { id: "rotate", title: "Rotation", text: () => "", cell: (token) => <RotatePullTokenButton token={token} /> },
-  { id: "revoke", title: "Revocation", text: () => "", cell: (token) => <RevokeButton token={token} /> },
 ];
+const revokeColumn: Column<PullToken> = {
+  id: "revoke",
+  title: "Revocation",
+  text: () => "",
+  cell: (token) => <RevokeButton token={token} />,
+};
 
 export function Screen() {
   const organization = useOrganization();
   const [{ group = "", name = "" }] = useSearchState();
+  const [rotated, setRotated] = useState<PullToken>();
+  const rotateColumn: Column<PullToken> = {
+    id: "rotate",
+    title: "Rotation",
+    text: () => "",
+    cell: (token) => <RotatePullTokenButton token={token} onRotated={setRotated} />,
+  };
   const uidp = group === "" ? { descendantsOf: organization } : { childrenOf: group };
   return (
     <>
@@ -46,7 +59,7 @@ export function Screen() {
         request={{ uidp, name }}
         itemsOf={({ pullTokens }) => pullTokens}
         schema={PullTokenSchema}
-        columns={columns}
+        columns={[...columns, rotateColumn, revokeColumn]}
         keyOf={({ uid }) => uid}
         filters={[
           { kind: "text", id: "name", title: "Name", placeholder: "The whole name" },
@@ -56,6 +69,7 @@ export function Screen() {
         empty={<Text>There are no pull tokens yet. “New pull token” makes a user name and a password for a machine.</Text>}
         actions={<CreatePullTokenButton parent={organization} />}
       />
+      {rotated !== undefined && <PullTokenSecret token={rotated} onClose={() => setRotated(undefined)} />}
     </>
   );
 }

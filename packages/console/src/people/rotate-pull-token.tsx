@@ -1,21 +1,24 @@
-/** Replaces the password of a pull token, and shows the new one once. */
+/** Replaces the password of a pull token. */
 import { useMutation } from "@connectrpc/connect-query";
 import { type PullToken, PullTokensService } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
 import { TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { useState } from "react";
 import { DaysField, daysFrom } from "../form/days-field.tsx";
 import { FormDialog } from "../form/form-dialog.tsx";
 import { useForm } from "../form/use-form.ts";
 import { ActionButton } from "../object/action-button.tsx";
 import { useRights } from "../session/rights.ts";
-import { PullTokenSecret } from "./pull-token-secret.tsx";
 
 const fields: ReadonlySet<string> = new Set(["ttl", "overlap"]);
 
-export function RotatePullTokenButton({ token }: { readonly token: PullToken }) {
+export interface RotatePullTokenProps {
+  readonly token: PullToken;
+  /** Gets the token with its new password. The button may be gone by then: its row moves in the list. */
+  readonly onRotated: (token: PullToken) => void;
+}
+
+export function RotatePullTokenButton({ token, onRotated }: RotatePullTokenProps) {
   const [isOpen, { open, close }] = useDisclosure(false);
-  const [rotated, setRotated] = useState<PullToken>();
   const person = useRights().uid;
   return (
     <>
@@ -29,15 +32,12 @@ export function RotatePullTokenButton({ token }: { readonly token: PullToken }) 
       >
         New password
       </ActionButton>
-      {isOpen && <RotateDialog token={token} onRotated={setRotated} onClose={close} />}
-      {rotated !== undefined && <PullTokenSecret token={rotated} onClose={() => setRotated(undefined)} />}
+      {isOpen && <RotateDialog token={token} onRotated={onRotated} onClose={close} />}
     </>
   );
 }
 
-interface RotateDialogProps {
-  readonly token: PullToken;
-  readonly onRotated: (token: PullToken) => void;
+interface RotateDialogProps extends RotatePullTokenProps {
   readonly onClose: () => void;
 }
 
