@@ -65,7 +65,8 @@ export function useForm<Values extends Readonly<Record<string, unknown>>>(
         const stored = readStored === undefined ? saved : await readStored();
         const rebased = rebase({ saved, values, stored });
         setSavedValues(stored);
-        setValues(rebased.values);
+        // The person may have typed on while the stored values were read.
+        setValues((now) => rebase({ saved: values, values: now, stored: rebased.values }).values);
         setOvertaken(rebased.overtaken);
         if (rebased.overtaken.length > 0) return;
         const leave = await send(rebased.values, changedNames(stored, rebased.values));

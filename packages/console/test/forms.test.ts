@@ -1,0 +1,29 @@
+/** Tests that forms of the console keep input, send what is shown, and belong to the screen that is shown. */
+import assert from "node:assert/strict";
+import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { describeConsole, signInByLink } from "./console-world.ts";
+
+await describeConsole("forms of the console", ({ world, walk }) => {
+  const createGroup = (name: string, parent = world.orgUid) => world.must(GroupsService.method.createGroup, { parent, group: { name } });
+
+  walk("what is typed while a form reads the stored values stays", async ({ page, screen }) => {
+    const { uid } = await createGroup("typed-on");
+    await signInByLink(page, world);
+    await page.goto(screen(`/group/${uid}`));
+    await page.getByRole("button", { name: "Edit" }).click();
+    const description = page.getByRole("textbox", { name: "Description" });
+    await description.fill("mine");
+    const other = { group: { uid, description: "theirs" }, updateMask: { paths: ["description"] } };
+    await world.must(GroupsService.method.updateGroup, other);
+    const read = Promise.withResolvers<void>();
+    await page.route("**/GetGroup", async (route) => {
+      await read.promise;
+      await route.continue();
+    });
+    await page.getByRole("button", { name: "Save" }).click();
+    await description.fill("mine, and more");
+    read.resolve();
+    await page.getByRole("alert").filter({ hasText: "Somebody else has changed this meanwhile" }).waitFor();
+    assert.equal(await description.inputValue(), "mine, and more");
+  });
+});
