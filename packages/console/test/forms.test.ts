@@ -26,4 +26,18 @@ await describeConsole("forms of the console", ({ world, walk }) => {
     await page.getByRole("alert").filter({ hasText: "Somebody else has changed this meanwhile" }).waitFor();
     assert.equal(await description.inputValue(), "mine, and more");
   });
+
+  walk("a dialog about one group closes when the person goes back to another one", async ({ page, screen }) => {
+    const { uid } = await createGroup("above");
+    await createGroup("below", uid);
+    await signInByLink(page, world);
+    await page.goto(screen(`/group/${uid}?tab=groups`));
+    await page.getByRole("link", { name: "below" }).click();
+    await page.getByRole("heading", { name: "below" }).waitFor();
+    await page.getByRole("button", { name: "New group" }).click();
+    await page.getByRole("dialog", { name: "New group" }).waitFor();
+    await page.goBack();
+    await page.getByRole("heading", { name: "above" }).waitFor();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+  });
 });

@@ -39,7 +39,13 @@ const organization = createRoute({
 });
 
 const screenRoutes = screens.map(({ path, load }) =>
-  createRoute({ getParentRoute: () => organization, path, component: lazyScreen(() => load().then(({ Screen }) => Screen)) }),
+  createRoute({
+    getParentRoute: () => organization,
+    path,
+    component: lazyScreen(() => load().then(({ Screen }) => Screen)),
+    // A dialog about one object must not stay open over the next one.
+    remountDeps: ({ params }) => params,
+  }),
 );
 
 export const router = createRouter({
