@@ -1,6 +1,9 @@
 /** Tests that forms of the console keep input, send what is shown, and belong to the screen that is shown. */
 import assert from "node:assert/strict";
+import { DeliveriesService } from "@holt/api/gen/holt/v1/deliveries_pb.ts";
+import { SubscriptionsService } from "@holt/api/gen/platform/events/v2/subscriptions_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { until } from "../../server/test/harness/wait.ts";
 import { describeConsole, signInByLink } from "./console-world.ts";
 
 await describeConsole("forms of the console", ({ world, walk }) => {
@@ -39,5 +42,26 @@ await describeConsole("forms of the console", ({ world, walk }) => {
     await page.goBack();
     await page.getByRole("heading", { name: "above" }).waitFor();
     await page.getByRole("dialog").waitFor({ state: "detached" });
+  });
+
+  walk("a date without a time sends no failed events again", async ({ page, screen }) => {
+    const subscription = { sink: "https://sink.test/" };
+    const { uid } = await world.must(SubscriptionsService.method.createSubscription, { parent: world.orgUid, subscription });
+    await signInByLink(page, world);
+    await page.goto(screen(`/subscription/${uid}`));
+    let isSent = false;
+    await page.route(`**/${DeliveriesService.method.redeliver.name}`, (route) => {
+      isSent = true;
+      return route.continue();
+    });
+    await page.getByRole("button", { name: "Send failed again" }).click();
+    const since = page.getByLabel("Events since (UTC)");
+    await since.pressSequentially("01022026");
+    await page.getByRole("button", { name: "Send", exact: true }).click();
+    await until(() => since.evaluate((field) => field.matches(":focus")));
+    assert.equal(isSent, false);
+    await since.fill("2026-01-02T10:00");
+    await page.getByRole("button", { name: "Send", exact: true }).click();
+    await page.getByText("0 will be sent again").waitFor();
   });
 });

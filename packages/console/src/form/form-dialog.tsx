@@ -1,10 +1,11 @@
 /** A form in a dialog. Closing it with unsaved input asks first; an error keeps the input. */
 import { Button, Group, Stack, Text } from "@mantine/core";
-import { type FormEvent, type ReactNode, useState } from "react";
+import { type ReactNode, useState } from "react";
 import { Dialog } from "../frame/dialog.tsx";
 import { ErrorAlert } from "../frame/error-alert.tsx";
 import { useFocusReturn } from "../frame/focus-return.ts";
 import { OvertakenAlert } from "./overtaken-alert.tsx";
+import { sendForm } from "./send-form.ts";
 import type { Form } from "./use-form.ts";
 
 export interface FormDialogProps {
@@ -25,14 +26,10 @@ export function FormDialog({ title, send, form, fields, isDangerous = false, siz
   const [isAsking, setAsking] = useState(false);
   const asks = isAsking || form.leaving !== undefined;
   const close = () => (form.isDirty ? setAsking(true) : onClose());
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    void form.send();
-  };
   return (
     <Dialog onClose={close} title={title} size={size}>
       {/* The fields stay where they are while the question is open, so they keep their input. */}
-      <form onSubmit={submit} hidden={asks} noValidate>
+      <form onSubmit={(event) => sendForm(event, form)} hidden={asks} noValidate>
         <Stack>
           {children}
           {form.error !== undefined && (

@@ -1,9 +1,10 @@
 /** A form that is a screen of its own. Leaving it with unsaved input asks first; an error keeps the input. */
 import { Button, Group, Stack } from "@mantine/core";
-import type { FormEvent, ReactNode } from "react";
+import type { ReactNode } from "react";
 import { Dialog } from "../frame/dialog.tsx";
 import { ErrorAlert } from "../frame/error-alert.tsx";
 import { reveal, UnsavedQuestion } from "./form-dialog.tsx";
+import { sendForm } from "./send-form.ts";
 import type { Form } from "./use-form.ts";
 
 export interface FormPageProps {
@@ -18,13 +19,9 @@ export interface FormPageProps {
 
 export function FormPage({ send, form, fields, children }: FormPageProps) {
   const { leaving } = form;
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    void form.send();
-  };
   return (
     <>
-      <form onSubmit={submit} noValidate>
+      <form onSubmit={(event) => sendForm(event, form)} noValidate>
         <Stack maw="40rem">
           {children}
           {form.error !== undefined && (
