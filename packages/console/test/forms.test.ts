@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { DeliveriesService } from "@holt/api/gen/holt/v1/deliveries_pb.ts";
 import { SubscriptionsService } from "@holt/api/gen/platform/events/v2/subscriptions_pb.ts";
 import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
+import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { until } from "../../server/test/harness/wait.ts";
 import { describeConsole, signInByLink } from "./console-world.ts";
 
@@ -63,5 +64,18 @@ await describeConsole("forms of the console", ({ world, walk }) => {
     await since.fill("2026-01-02T10:00");
     await page.getByRole("button", { name: "Send", exact: true }).click();
     await page.getByText("0 will be sent again").waitFor();
+  });
+
+  walk("commands name a group by its uid where its name cannot be in a path", async ({ page, screen }) => {
+    const { uid } = await createGroup("two words");
+    const { uid: repo } = await world.must(ReposService.method.createRepo, { parent: uid, repo: { name: "app" } });
+    const part = uid.split("/").at(-1);
+    await signInByLink(page, world);
+    await page.goto(screen(`/repository/${repo}?tab=pull`));
+    await page.getByText(`docker pull ${new URL(world.baseUrl).host}/my-org/${part}/app:TAG`).waitFor();
+    await page.goto(screen(`/libraries?group=${encodeURIComponent(uid)}`));
+    await page.getByRole("button", { name: "Setup" }).click();
+    await page.getByText(`/libraries/python/my-org:${part}/simple/`).first().waitFor();
+    await page.keyboard.press("Escape");
   });
 });

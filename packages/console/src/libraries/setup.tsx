@@ -1,10 +1,9 @@
 /** Configuration of package managers for the library of a group. */
-import { useQuery } from "@connectrpc/connect-query";
-import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { Stack, Text, Title } from "@mantine/core";
 import { ErrorAlert } from "../frame/error-alert.tsx";
 import { Loading } from "../frame/loading.tsx";
 import { CopyText } from "../object/copy-text.tsx";
+import { useNamedPath } from "../tree/named-path.ts";
 import type { EcosystemView } from "./ecosystem.ts";
 
 export interface SetupProps {
@@ -17,12 +16,10 @@ export interface SetupProps {
 }
 
 export function Setup({ ecosystem, group, name, version }: SetupProps) {
-  const above = { uidp: { ancestorsOf: `${group}/${ANY_CHILD}` }, pageSize: 200 };
-  const { data, error } = useQuery(GroupsService.method.listGroups, above);
+  const { path: names, error } = useNamedPath(group);
   if (error !== null) return <ErrorAlert error={error} title="The commands cannot be shown" />;
-  if (data === undefined) return <Loading />;
-  const names = [...data.groups].sort((a, b) => a.uid.length - b.uid.length).map((each) => each.name);
-  const path = `/libraries/${ecosystem.path}/${(names.length === 0 ? group.split("/") : names).join(":")}/`;
+  if (names === undefined) return <Loading />;
+  const path = `/libraries/${ecosystem.path}/${names.join(":")}/`;
   const snippets = ecosystem.path === "python" ? pythonSnippets(path, name) : javaSnippets(path, name, version);
   return (
     <Stack>
@@ -40,9 +37,6 @@ export function Setup({ ecosystem, group, name, version }: SetupProps) {
     </Stack>
   );
 }
-
-/** Stands for an object in the group, so that the group itself is among the ancestors. */
-const ANY_CHILD = "0".repeat(16);
 
 type Snippets = readonly (readonly [title: string, text: string])[];
 

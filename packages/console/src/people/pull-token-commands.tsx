@@ -1,12 +1,13 @@
 /** Ready-made commands that use a pull token. */
-import { useQuery } from "@connectrpc/connect-query";
 import { type PullToken, PullToken_Right } from "@holt/api/gen/holt/v1/pull_tokens_pb.ts";
-import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { Button, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { Dialog } from "../frame/dialog.tsx";
-import { MAX_PAGE_SIZE } from "../list/list-method.ts";
+import { ErrorAlert } from "../frame/error-alert.tsx";
+import { Loading } from "../frame/loading.tsx";
 import { CopyText } from "../object/copy-text.tsx";
+import { parentOf } from "../object/parent-of.ts";
+import { useNamedPath } from "../tree/named-path.ts";
 
 /** For a token whose password only its machine knows. */
 export function CommandsButton({ token }: { readonly token: PullToken }) {
@@ -34,10 +35,10 @@ export interface PullTokenCommandsProps {
 }
 
 export function PullTokenCommands({ token, password }: PullTokenCommandsProps) {
-  const { data } = useQuery(GroupsService.method.listGroups, { uidp: { ancestorsOf: token.uid }, pageSize: MAX_PAGE_SIZE });
-  const groups = [...(data?.groups ?? [])].sort((a, b) => a.uid.length - b.uid.length);
-  const path = groups.map(({ name }) => name).join("/");
-  return commandsOf({ token, password, path, host: location.host }).map(({ title, text }) => (
+  const { path, error } = useNamedPath(parentOf(token.uid));
+  if (error !== null) return <ErrorAlert error={error} title="The commands cannot be shown" />;
+  if (path === undefined) return <Loading />;
+  return commandsOf({ token, password, path: path.join(":"), host: location.host }).map(({ title, text }) => (
     <div key={title}>
       <Text size="sm">{title}</Text>
       <CopyText isBlock label={`command for ${title}`} text={text} />
@@ -51,7 +52,7 @@ interface Command {
 }
 
 interface CommandsOptions extends PullTokenCommandsProps {
-  /** Names of the groups above the token, with slashes. */
+  /** Names of the groups above the token, with colons. */
   readonly path: string;
   readonly host: string;
 }

@@ -1,11 +1,12 @@
 /** Commands that pull an image, for the tools that people use. */
 import { useQuery } from "@connectrpc/connect-query";
-import { GroupsService } from "@holt/api/gen/platform/iam/v2/groups_pb.ts";
 import { ReposService } from "@holt/api/gen/platform/registry/v2/repos_pb.ts";
 import { Stack, Text } from "@mantine/core";
 import { ErrorAlert } from "../frame/error-alert.tsx";
 import { Loading } from "../frame/loading.tsx";
 import { CopyText } from "../object/copy-text.tsx";
+import { parentOf } from "../object/parent-of.ts";
+import { registryName, useNamedPath } from "../tree/named-path.ts";
 
 export interface PullCommandsProps {
   /** uid of the repository. */
@@ -16,12 +17,13 @@ export interface PullCommandsProps {
 
 /** The path of a repository in the registry consists of the names of its groups and its own. */
 export function PullCommands({ uid, reference = ":TAG" }: PullCommandsProps) {
-  const { data: repo, error } = useQuery(ReposService.method.getRepo, { uid });
-  const { data } = useQuery(GroupsService.method.listGroups, { uidp: { ancestorsOf: uid }, pageSize: 200 });
-  if (error !== null) return <ErrorAlert error={error} title="The commands cannot be shown" />;
-  if (data === undefined || repo === undefined) return <Loading />;
-  const groups = [...data.groups].sort((a, b) => a.uid.length - b.uid.length).map(({ name }) => name);
-  const image = `${location.host}/${[...groups, repo.name].join("/")}${reference}`;
+  const repo = useQuery(ReposService.method.getRepo, { uid });
+  const { path, error } = useNamedPath(parentOf(uid));
+  const problem = repo.error ?? error;
+  if (problem !== null) return <ErrorAlert error={problem} title="The commands cannot be shown" />;
+  if (path === undefined || repo.data === undefined) return <Loading />;
+  const name = registryName(repo.data.name, uid.split("/").at(-1) ?? "");
+  const image = `${location.host}/${[...path, name].join("/")}${reference}`;
   return (
     <Stack>
       <Text>
