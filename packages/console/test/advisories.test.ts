@@ -231,4 +231,21 @@ await describeConsole("the console's advisories", ({ world, walk }) => {
     await page.locator("canvas").waitFor();
     await assertAccessible(page);
   });
+
+  walk("a mirror can be fetched after a part of an hour", async ({ page, screen }) => {
+    await signInByLink(page, world);
+    await page.goto(screen("/mirrors"));
+    await page.getByRole("button", { name: "New mirror" }).click();
+    await page.getByRole("textbox", { name: "Name" }).fill("each-66-minutes");
+    await page.getByRole("textbox", { name: "Address" }).fill("https://127.0.0.1:1/osv.zip");
+    await page.getByLabel("Hours between fetches").fill("1.1");
+    await page.getByRole("button", { name: "Create" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await page
+      .getByRole("row", { name: /each-66-minutes/ })
+      .getByRole("button", { name: "Delete" })
+      .click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await page.getByText("No feed is mirrored yet").waitFor();
+  });
 });

@@ -30,7 +30,7 @@ export function CreateMirrorButton({ parent }: { readonly parent: string }) {
 function CreateMirrorDialog({ parent, onClose }: { readonly parent: string; readonly onClose: () => void }) {
   const create = useMutation(AdvisoryMirrorsService.method.createAdvisoryMirror);
   const form = useForm({ parent, name: "", url: "", hours: 6 }, async ({ parent: group, name, url, hours }) => {
-    const interval = durationFromMs(hours * HOUR_MS);
+    const interval = durationFromMs(Math.round(hours * HOUR_MS));
     await create.mutateAsync({ parent: group, advisoryMirror: { name, url, interval, kind: ImportKind.ADVISORIES } });
     onClose();
   });
