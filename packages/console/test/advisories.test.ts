@@ -248,4 +248,16 @@ await describeConsole("the console's advisories", ({ world, walk }) => {
     await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
     await page.getByText("No feed is mirrored yet").waitFor();
   });
+
+  walk("a list shows an import to the person who has just begun it", async ({ page, screen }) => {
+    await signInByLink(page, world);
+    await page.goto(screen("/imports"));
+    await page.getByRole("button", { name: "Import a file" }).click();
+    const file = { name: "empty.json", mimeType: "application/json", buffer: Buffer.from("{}") };
+    await page.getByLabel("File", { exact: true }).setInputFiles(file);
+    await page.getByRole("button", { name: "Import", exact: true }).click();
+    await page.getByRole("heading", { name: "empty.json" }).waitFor();
+    await page.goBack();
+    await page.getByRole("link", { name: "empty.json" }).waitFor();
+  });
 });

@@ -1,5 +1,5 @@
 /** Uploads a file of advisories in chunks, and starts its import. */
-import { callUnaryMethod, useTransport } from "@connectrpc/connect-query";
+import { callUnaryMethod, useMutation, useTransport } from "@connectrpc/connect-query";
 import { ImportKind, ImportsService } from "@holt/api/gen/holt/v1/imports_pb.ts";
 import { Progress, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
@@ -40,12 +40,13 @@ function UploadImportDialog({ parent, onClose }: { readonly parent: string; read
   const navigate = useNavigate();
   const organization = useOrganization();
   const [part, setPart] = useState<number>();
+  const start = useMutation(ImportsService.method.startImport);
   const stop = useRef(new AbortController());
   useEffect(() => () => stop.current.abort(), []);
   const initial: ImportValues = { parent, kind: ImportKind.ADVISORIES, file: undefined };
   const form = useForm(initial, async ({ parent: group, kind, file }) => {
     if (file === undefined) throw new Error("choose a file");
-    const { createImport, writeImport, startImport, deleteImport } = ImportsService.method;
+    const { createImport, writeImport, deleteImport } = ImportsService.method;
     const { signal } = stop.current;
     const { uid } = await callUnaryMethod(transport, createImport, { parent: group, kind, fileName: file.name }, { signal });
     try {
@@ -60,7 +61,7 @@ function UploadImportDialog({ parent, onClose }: { readonly parent: string; read
       throw error;
     }
     setPart(1);
-    await callUnaryMethod(transport, startImport, { uid, size: BigInt(file.size) }, { signal });
+    await start.mutateAsync({ uid, size: BigInt(file.size) });
     return () => void navigate({ to: screenPath(organization, "/import", uid), search: {} });
   });
   const { values, set, violation } = form;
