@@ -68,6 +68,20 @@ await describeConsole("the frame of the console", ({ world, walk }) => {
   );
 
   walk(
+    "a page that could not find its session tries again when the person asks for it",
+    async ({ page, screen }) => {
+      await signInByLink(page, world);
+      await page.route("**/oauth/session", (route) => route.fulfill({ status: 503 }));
+      await page.goto(screen("/groups"));
+      await page.getByRole("alert").getByText("The server answered with status 503").waitFor();
+      await page.unroute("**/oauth/session");
+      await page.getByRole("button", { name: "Try again" }).click();
+      await page.getByRole("heading", { name: "Groups" }).waitFor();
+    },
+    { expected: [/status of 503/, /SignInError/] },
+  );
+
+  walk(
     "a form says that a proxy answered in place of the server, and keeps its input",
     async ({ page, screen }) => {
       await signInByLink(page, world);
