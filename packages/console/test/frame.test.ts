@@ -81,6 +81,16 @@ await describeConsole("the frame of the console", ({ world, walk }) => {
     { expected: [/status of 503/, /SignInError/] },
   );
 
+  walk("a page that is left open shows how long ago something was, not how long ago it was then", async ({ page, screen }) => {
+    const { uid } = await world.must(GroupsService.method.createGroup, { parent: world.orgUid, group: { name: "left-open" } });
+    await signInByLink(page, world);
+    await page.clock.install({ time: world.clock.now() });
+    await page.goto(screen(`/group/${uid}`));
+    await page.getByRole("row", { name: /^Created .*second/ }).waitFor();
+    await page.clock.fastForward("10:00");
+    await page.getByRole("row", { name: "Created 10 minutes ago" }).waitFor();
+  });
+
   walk(
     "a form says that a proxy answered in place of the server, and keeps its input",
     async ({ page, screen }) => {

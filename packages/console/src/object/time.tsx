@@ -1,6 +1,7 @@
 /** A time: relative on the screen, absolute and in UTC on hover and for screen readers. */
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import { Text } from "@mantine/core";
+import { useSyncExternalStore } from "react";
 
 const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ["year", 365 * 86_400],
@@ -11,7 +12,16 @@ const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
 ];
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 
+const MINUTE_MS = 60_000;
+
+/** A page that is left open shows no times of long ago. */
+function subscribeToMinutes(listener: () => void): () => void {
+  const timer = setInterval(listener, MINUTE_MS);
+  return () => clearInterval(timer);
+}
+
 export function Time({ value }: { readonly value: Timestamp | undefined }) {
+  useSyncExternalStore(subscribeToMinutes, () => Math.floor(Date.now() / MINUTE_MS));
   if (value === undefined) return <Text span>never</Text>;
   const date = timestampDate(value);
   return (
