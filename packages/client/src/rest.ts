@@ -111,13 +111,16 @@ export class RefusedAnswer extends Error {
 async function sendOnce(options: RestOptions, request: RestRequest, attempt: number): Promise<Response> {
   const { baseUrl, token, timeoutMs = 60_000, onCall, fetch = globalThis.fetch } = options;
   const path = pathOf(request);
-  const requestId = crypto.randomUUID();
-  const headers: Record<string, string> = { "x-request-id": requestId, ...request.headers };
+  // The names of headers are the same in any case of their letters.
+  const headers = new Headers(request.headers);
+  const requestId = headers.get("x-request-id") ?? crypto.randomUUID();
+  headers.set("x-request-id", requestId);
   const signal = signalOf(request, timeoutMs);
-  if (token !== undefined && headers.authorization === undefined)
-    headers.authorization = `Bearer ${(await (signal === null ? token() : tokenBefore(signal, token))).token}`;
+  if (token !== undefined && !headers.has("authorization"))
+    headers.set("authorization", `Bearer ${(await (signal === null ? token() : tokenBefore(signal, token))).token}`);
   const body = bodyOf(request.body);
-  if (typeof request.body === "object" && typeof body === "string") headers["content-type"] ??= "application/json";
+  const isJson = typeof request.body === "object" && typeof body === "string";
+  if (isJson && !headers.has("content-type")) headers.set("content-type", "application/json");
   const begin = performance.now();
   let status: number | undefined;
   let warning: string | undefined;

@@ -28,6 +28,24 @@ test("a REST call has the answer as JSON, and errors with everything that the se
   assert.match(error.requestId, /^[0-9a-f-]{36}$/);
 });
 
+test("a caller's headers replace those of the client, in any case of their letters", async () => {
+  const received: Record<string, unknown>[] = [];
+  await using server = await serve(({ headers }, response) => {
+    received.push(headers);
+    response.writeHead(200).end();
+  });
+  const records: RestRecord[] = [];
+  const rest = createRest({ ...server, token: fixedToken("of-the-client"), onCall: (record) => records.push(record) });
+  const headers = { Authorization: "Bearer of-the-caller", "Content-Type": "application/merge-patch+json", "X-Request-Id": "own-id" };
+  await rest.call({ method: "PATCH", path: "/x", body: { name: "new" }, headers });
+  const [request] = received;
+  assert.deepEqual(
+    [request?.authorization, request?.["content-type"], request?.["x-request-id"]],
+    ["Bearer of-the-caller", "application/merge-patch+json", "own-id"],
+  );
+  assert.equal(records[0]?.requestId, "own-id");
+});
+
 const GET = { method: "GET", path: "/x" };
 const ONCE = { attempts: 1 };
 
