@@ -84,6 +84,8 @@ await describeConsole("the console's libraries", ({ world, walk }) => {
     await page.getByRole("row", { name: /1\.0\/lib-1\.0\.pom/ }).waitFor();
     await page.getByRole("tab", { name: "Setup" }).click();
     await page.getByText('implementation("com.example:lib:1.0")').waitFor();
+    await page.getByText("isAllowInsecureProtocol = true").waitFor();
+    await page.getByText("-DaltDeploymentRepository=holt::default::http").waitFor();
     await assertAccessible(page);
   });
 

@@ -19,9 +19,9 @@ export const verb: Verb = {
   summary: "Publish Python packages, or the Java artifacts of a Maven repository.",
   description:
     "PATH is a wheel, a source distribution, a folder that contains them such as dist, or a folder in the layout of a Maven " +
-    "repository, such as the one that mvn deploy -DaltDeploymentRepository=local::file:target/repo writes. Nothing is sent if a POM is " +
-    "not in the folder of its artifact. A file that is published already with the same bytes stays as it is, so the command can be " +
-    "repeated. A file that the server refuses is a line on standard error, and the exit status is 8.",
+    "repository, such as the one that mvn deploy -DaltDeploymentRepository=local::default::file:target/repo writes. Nothing is " +
+    "sent if a POM is not in the folder of its artifact. A file that is published already with the same bytes stays as it is, so " +
+    "the command can be repeated. A file that the server refuses is a line on standard error, and the exit status is 8.",
   examples: ["holt libraries upload dist --group my-org", "holt libraries upload target/repo --group my-org/team-a --ecosystem java"],
   arguments: [{ name: "path", variadic: true, help: "files and folders" }],
   options: [

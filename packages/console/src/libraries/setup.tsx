@@ -61,11 +61,14 @@ function javaSnippets(path: string, name = "GROUP:ARTIFACT", version = "VERSION"
   const server = "<server>\n  <id>holt</id>\n  <username>USER</username>\n  <password>PASSWORD</password>\n</server>";
   const dependency = `<dependency>\n  <groupId>${groupId}</groupId>\n  <artifactId>${artifactId}</artifactId>\n  <version>${version}</version>\n</dependency>`;
   const repository = `<repository>\n  <id>holt</id>\n  <url>${url}</url>\n</repository>`;
-  const gradle = `repositories {\n  maven {\n    url = uri("${url}")\n    credentials {\n      username = "USER"\n      password = "PASSWORD"\n    }\n  }\n}\ndependencies {\n  implementation("${groupId}:${artifactId}:${version}")\n}`;
+  // Gradle refuses repositories without TLS, also on the same machine.
+  const insecure = location.protocol === "http:" ? "    isAllowInsecureProtocol = true\n" : "";
+  const gradle = `repositories {\n  maven {\n    url = uri("${url}")\n${insecure}    credentials {\n      username = "USER"\n      password = "PASSWORD"\n    }\n  }\n}\ndependencies {\n  implementation("${groupId}:${artifactId}:${version}")\n}`;
   return [
     ["Maven, in servers of settings.xml", server],
     ["Maven, in pom.xml", `${repository}\n${dependency}`],
     ["Gradle, in build.gradle.kts", gradle],
-    ["Maven, to publish", `mvn deploy -DaltDeploymentRepository=holt::${url}`],
+    // Version 2 of Maven's deploy plugin needs the layout; version 3 takes it.
+    ["Maven, to publish", `mvn deploy -DaltDeploymentRepository=holt::default::${url}`],
   ];
 }
