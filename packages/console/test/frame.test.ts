@@ -91,6 +91,22 @@ await describeConsole("the frame of the console", ({ world, walk }) => {
     await page.getByRole("row", { name: "Created 10 minutes ago" }).waitFor();
   });
 
+  walk("a page that follows events for a long time keeps no listener of each pause", async ({ page, screen }) => {
+    await page.addInitScript(COUNT_LISTENERS);
+    await signInByLink(page, world);
+    await page.clock.install({ time: world.clock.now() });
+    await page.goto(screen("/events"));
+    let reads = 0;
+    page.on("response", (response) => {
+      if (response.url().endsWith("/ListEvents")) reads++;
+    });
+    await until(async () => {
+      await page.clock.fastForward(5_000);
+      return reads >= 10;
+    });
+    assert.ok((await page.evaluate<number>("mostListeners")) < 8);
+  });
+
   walk(
     "a form says that a proxy answered in place of the server, and keeps its input",
     async ({ page, screen }) => {
@@ -243,3 +259,18 @@ async function refuseFurtherPages(page: Page): Promise<{ readonly count: number 
   });
   return refused;
 }
+
+/** Keeps the largest number of listeners that a signal has had at a time. */
+const COUNT_LISTENERS = `(() => {
+  const counts = new WeakMap();
+  globalThis.mostListeners = 0;
+  for (const [name, step] of [["addEventListener", 1], ["removeEventListener", -1]]) {
+    const original = AbortSignal.prototype[name];
+    AbortSignal.prototype[name] = function (...parameters) {
+      const count = (counts.get(this) ?? 0) + step;
+      counts.set(this, count);
+      globalThis.mostListeners = Math.max(globalThis.mostListeners, count);
+      return original.apply(this, parameters);
+    };
+  }
+})()`;

@@ -75,10 +75,12 @@ export function useLiveEvents({ group, pastMs, maxEvents, subject, types = "" }:
 /** Also ends when the reader leaves. */
 function pause(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, PAUSE_MS);
-    signal.addEventListener("abort", () => {
+    const end = () => {
       clearTimeout(timer);
+      signal.removeEventListener("abort", end);
       resolve();
-    });
+    };
+    const timer = setTimeout(end, PAUSE_MS);
+    signal.addEventListener("abort", end);
   });
 }
