@@ -9,6 +9,7 @@ import { pipeThrough } from "../../lib/pipe-through.ts";
 import { writeHashed } from "../snapshot.ts";
 import type { BackupTarget } from "../target.ts";
 import { BASE_FILE, type Base, basePath, FORMAT } from "./archive-form.ts";
+import type { ArchiveTime } from "./archive-time.ts";
 import type { WalReader } from "./wal-reader.ts";
 
 /** A state of the database and its position in the log. */
@@ -19,7 +20,7 @@ export interface PinnedState {
 }
 
 /** Call it while this process does not write. Other processes may: then it tries again. */
-export async function pinState(path: string, reader: WalReader): Promise<PinnedState> {
+export async function pinState(path: string, reader: WalReader, time: ArchiveTime): Promise<PinnedState> {
   for (;;) {
     await reader.look();
     const position = reader.seen;
@@ -30,7 +31,7 @@ export async function pinState(path: string, reader: WalReader): Promise<PinnedS
       pinned[Symbol.dispose]();
       throw error;
     }
-    if (reader.seen === position) return { pinned, position, time: reader.now() };
+    if (reader.seen === position) return { pinned, position, time: time.now() };
     pinned[Symbol.dispose]();
   }
 }

@@ -6,7 +6,17 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { until } from "../../../test/harness/wait.ts";
-import { archived, createPlace, insert, restoredRows, rowsOf, run, SECOND_MS, targetWhile } from "../../../test/harness/wal-archive.ts";
+import {
+  archived,
+  createPlace,
+  HOUR_MS,
+  insert,
+  restoredRows,
+  rowsOf,
+  run,
+  SECOND_MS,
+  targetWhile,
+} from "../../../test/harness/wal-archive.ts";
 import { type PinnedSqlite, pinSqlite } from "../../db/sqlite-copy.ts";
 import type { ExclusiveWal, WalControl } from "../../db/wal-control.ts";
 import type { BackupTarget } from "../target.ts";
@@ -31,6 +41,50 @@ test("a server continues the archive of its last run, and takes a new base after
   await insert(running.store, 1);
   await archived(place, running);
   assert.deepEqual(await restoredRows(place, Number.MAX_SAFE_INTEGER), rowsOf(place.path));
+});
+
+test("a server continues an archive whose segments are all covered by a base", async () => {
+  await using place = await createPlace();
+  {
+    await using running = await run(place, { baseEveryMs: SECOND_MS, retentionMs: 0 });
+    await archived(place, running);
+    for (let i = 0; i < 3; i++) {
+      await insert(running.store, 1);
+      await archived(place, running);
+    }
+    const segments = await listSegments(place.target);
+    assert.ok(segments.length > 1);
+    place.clock.advance(2 * SECOND_MS);
+    await until(async () => (await listSegments(place.target)).length < segments.length);
+  }
+  const [base, ...others] = await listBases(place.target);
+  assert.deepEqual(others, []);
+  await using running = await run(place);
+  await insert(running.store, 1);
+  await archived(place, running);
+  assert.deepEqual(await listBases(place.target), [base]);
+  assert.deepEqual(await restoredRows(place, Number.MAX_SAFE_INTEGER), rowsOf(place.path));
+});
+
+test("an archive whose server had a clock that was ahead restores what was written after the correction", async () => {
+  await using place = await createPlace();
+  place.clock.advance(HOUR_MS);
+  {
+    await using running = await run(place);
+    await insert(running.store, 10);
+    await archived(place, running);
+  }
+  {
+    using database = new DatabaseSync(place.path);
+    database.exec("insert into note (text) values ('of another program'); pragma wal_checkpoint(truncate)");
+  }
+  place.clock.advance(-HOUR_MS);
+  for (let round = 0; round < 2; round++) {
+    await using running = await run(place);
+    await insert(running.store, 10);
+    await archived(place, running);
+    assert.deepEqual(await restoredRows(place, Number.MAX_SAFE_INTEGER), rowsOf(place.path));
+  }
 });
 
 test("a server that was killed after it began a new log continues the archive with the rest of the old log", async () => {

@@ -12,11 +12,14 @@ export async function pruneArchive(target: BackupTarget, since: number, current:
   const kept = bases.slice(Math.max(0, first));
   for (const { time } of bases.slice(0, Math.max(0, first))) await removeBase(target, time);
   const firstNeeded = firstSegments(kept);
-  for (const segment of await listSegments(target)) {
+  const segments = await listSegments(target);
+  // The next start of the server finds by it where the chain ends.
+  const last = segments.findLast(({ chain }) => chain === current);
+  for (const segment of segments) {
     const { chain, number } = segment;
     const needed = firstNeeded.get(chain);
     const isNeeded = needed === undefined ? chain === current : number >= needed;
-    if (!isNeeded) await target.remove(segmentPath(segment));
+    if (!isNeeded && segment !== last) await target.remove(segmentPath(segment));
   }
 }
 

@@ -13,6 +13,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import type { BackupTarget } from "../target.ts";
 import { BASES, CHAINS, listBases, type Segment, writeSegment } from "./archive-form.ts";
+import { ArchiveTime } from "./archive-time.ts";
 import { pinState, writeBase } from "./base-snapshot.ts";
 import { type ChainEnd, findResumption, recordNextLog } from "./continue-chain.ts";
 import { pruneArchive } from "./prune-archive.ts";
@@ -64,6 +65,7 @@ interface Chain {
 export class WalArchiver implements AsyncDisposable {
   readonly #options: WalArchiverOptions;
   readonly #file: FileHandle;
+  readonly #time: ArchiveTime;
   #chain: Chain | undefined;
   #looking: NodeJS.Timeout | undefined;
   #failures = 0;
@@ -75,6 +77,7 @@ export class WalArchiver implements AsyncDisposable {
     const { log, wal, clock } = options;
     this.#options = options;
     this.#file = file;
+    this.#time = new ArchiveTime(clock);
     this.#startedAt = clock.now().getTime();
     wal.onCommit = () => this.#lookSoon();
     this.#shipLoop = new Loop({ name: "archiving the write-ahead log", log, spacingMs: SHIP_EVERY_MS, step: () => this.#step() });
@@ -149,12 +152,13 @@ export class WalArchiver implements AsyncDisposable {
   async #findChain(): Promise<Chain> {
     const { target, clock } = this.#options;
     for (const folder of [CHAINS, BASES]) await target.removeLeftovers(folder);
+    await this.#time.continueBehind(target);
     const found = await findResumption(this.#options, this.#file);
     if (found === undefined) return this.#newChain();
     const { chain: name, number, time, position, header, rest } = found;
     const bases = await listBases(target);
     const baseTime = bases.findLast((base) => base.chain === name)?.time;
-    const reader = new WalReader(this.#file, clock, { header, position });
+    const reader = new WalReader(this.#file, this.#time, { header, position });
     return { name, reader, begunAt: clock.now().getTime(), number: number + 1, time, rest, baseTime };
   }
 
@@ -163,12 +167,11 @@ export class WalArchiver implements AsyncDisposable {
   }
 
   async #newChainIn(slot: ExclusiveWal): Promise<Chain> {
-    const { clock } = this.#options;
     await slot.begin();
     const header = await readWalHeader(this.#file);
     if (header === undefined) throw new LogReplaced();
-    const reader = await WalReader.atEnd(this.#file, clock, header);
-    const begunAt = reader.now();
+    const reader = await WalReader.atEnd(this.#file, this.#time, header);
+    const begunAt = this.#time.now();
     const name = `${begunAt}-${header.start.salt}`;
     return { name, reader, begunAt, number: 1, time: begunAt, rest: undefined, baseTime: undefined };
   }
@@ -214,7 +217,7 @@ export class WalArchiver implements AsyncDisposable {
     if (chain === undefined || (chain.baseTime !== undefined && now < chain.baseTime + baseEveryMs)) return BASE_CHECK_MS;
     // Fails early where the archive cannot be reached: the copy is expensive.
     await target.write(`${BASES}/probe`, Readable.from([Buffer.from(new Date(now).toISOString())]));
-    const pinned = await wal.exclusively(() => pinState(wal.path, chain.reader));
+    const pinned = await wal.exclusively(() => pinState(wal.path, chain.reader, this.#time));
     const { time, position } = pinned;
     // A segment that is being written has this number, and perhaps frames after the base.
     const place = { chain: chain.name, nextSegment: chain.number, time, position };

@@ -10,8 +10,8 @@ import {
   type WalHeader,
   type WalPosition,
 } from "../../db/wal-file.ts";
-import type { Clock } from "../../lib/clock.ts";
 import type { Commit, Segment } from "./archive-form.ts";
+import type { ArchiveTime } from "./archive-time.ts";
 
 /** Another log has replaced the one that was read, so frames may be lost. */
 export class LogReplaced extends Error {
@@ -20,27 +20,26 @@ export class LogReplaced extends Error {
 
 export class WalReader {
   readonly #file: FileHandle;
-  readonly #clock: Clock;
+  readonly #time: ArchiveTime;
   #header: WalHeader;
   /** After the last transaction that was seen. */
   #seen: WalPosition;
   #taken: WalPosition;
   /** Transactions after `#taken`. */
   #commits: Commit[] = [];
-  #latestTime = 0;
 
   /** @param position in the log of the header */
-  constructor(file: FileHandle, clock: Clock, start: { readonly header: WalHeader; readonly position: WalPosition }) {
+  constructor(file: FileHandle, time: ArchiveTime, start: { readonly header: WalHeader; readonly position: WalPosition }) {
     this.#file = file;
-    this.#clock = clock;
+    this.#time = time;
     this.#header = start.header;
     this.#seen = start.position;
     this.#taken = start.position;
   }
 
   /** Begins after the last transaction of the log. */
-  static async atEnd(file: FileHandle, clock: Clock, header: WalHeader): Promise<WalReader> {
-    return new WalReader(file, clock, { header, position: await findLastCommit(file, header, header.start) });
+  static async atEnd(file: FileHandle, time: ArchiveTime, header: WalHeader): Promise<WalReader> {
+    return new WalReader(file, time, { header, position: await findLastCommit(file, header, header.start) });
   }
 
   get header(): WalHeader {
@@ -69,12 +68,6 @@ export class WalReader {
     return this.#seen.frame * frameBytes(this.#header);
   }
 
-  /** The time of the clock, but never before an earlier one. */
-  now(): number {
-    this.#latestTime = Math.max(this.#latestTime, this.#clock.now().getTime());
-    return this.#latestTime;
-  }
-
   /** Looks for new transactions. @throws LogReplaced */
   async look(): Promise<void> {
     const header = await readWalHeader(this.#file);
@@ -84,7 +77,7 @@ export class WalReader {
     // A concurrent look may have been faster.
     if (last.frame <= this.#seen.frame || last.salt !== this.#seen.salt) return;
     this.#seen = last;
-    this.#commits.push({ frame: last.frame, time: this.now() });
+    this.#commits.push({ frame: last.frame, time: this.#time.now() });
   }
 
   /** The next frames that were not taken; undefined if there are none. They are taken once `taken` is called with them. */
