@@ -1,6 +1,7 @@
 /** Sends immutable content: completely, in part, or as 304 (RFC 9110 §13 and §14). */
 import { type BlobStore, type ByteRange, NoSuchBlob } from "../blobs/store.ts";
 import { allowLongBody } from "./body-time.ts";
+import { isKnown } from "./conditional-request.ts";
 import { answerEmpty, begin, type Headers, type HttpRequest, type HttpResponse } from "./http-exchange.ts";
 import type { ProtocolExchange } from "./protocol-frame.ts";
 
@@ -48,7 +49,7 @@ export async function sendBlob(
   const headers = { ...given, etag: `"${etag}"`, "accept-ranges": "bytes" };
   // Clients skip the upload of content that HEAD finds, so it must not find lost content.
   if (method === "HEAD" && (await blobs.hasLost(digest, size))) throw new NoSuchBlob(digest);
-  if (isKnown(request, etag)) return answerEmpty(response, 304, headers);
+  if (isKnown(request, { etags: [headers.etag] })) return answerEmpty(response, 304, headers);
   const range = method === "GET" ? rangeOf(request, etag, size) : undefined;
   if (range === "unsatisfiable") throw new UnsatisfiableRange(size);
   const { start, end } = range ?? { start: 0, end: size - 1 };
@@ -67,11 +68,6 @@ export async function sendBlob(
     return response;
   };
   await transfer(() => blobs.send(digest, { start, end }, beginResponse));
-}
-
-/** @param etag without quotes */
-export function isKnown({ headers }: HttpRequest, etag: string): boolean {
-  return headers["if-none-match"]?.includes(`"${etag}"`) === true;
 }
 
 /** Parses a single range. A malformed header or several ranges select the whole content. A range that ends before it begins is refused. */

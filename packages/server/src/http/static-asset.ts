@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { takesCoding } from "./accept-encoding.ts";
+import { isKnown } from "./conditional-request.ts";
 import type { HttpRequest, HttpResponse } from "./http-exchange.ts";
 import { markAsShared } from "./sliced-output.ts";
 
@@ -39,9 +40,9 @@ export function sendAsset(
   headers: Readonly<Record<string, string>> = {},
 ): void {
   if (response.headersSent || response.destroyed) return;
-  const isKnown = request.headers["if-none-match"]?.includes(asset.etag) ?? false;
+  const isUnchanged = isKnown(request, { etags: [asset.etag] });
   const { encoding, body } = encodingOf(request, asset);
-  response.statusCode = isKnown ? 304 : 200;
+  response.statusCode = isUnchanged ? 304 : 200;
   const common = {
     etag: asset.etag,
     "cache-control": "no-cache",
@@ -49,7 +50,7 @@ export function sendAsset(
     ...headers,
   };
   for (const [name, value] of Object.entries(common)) response.setHeader(name, value);
-  if (isKnown) return void response.end();
+  if (isUnchanged) return void response.end();
   response.setHeader("content-type", asset.contentType);
   response.setHeader("content-length", body.length);
   if (encoding !== undefined) response.setHeader("content-encoding", encoding);

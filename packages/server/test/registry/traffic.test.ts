@@ -65,8 +65,12 @@ test("content that the client has already is not sent again", async () => {
   ] as const) {
     const first = await client.send("GET", `${NAME}/${path}`);
     assert.equal(first.headers.etag, `"${of}"`);
-    const { status, body } = await client.send("GET", `${NAME}/${path}`, { headers: { "if-none-match": `"${of}"` } });
-    assert.deepEqual([status, body.length], [304, 0]);
+    for (const known of [`"${of}"`, `W/"other", "${of}"`, "*"]) {
+      const { status, body } = await client.send("GET", `${NAME}/${path}`, { headers: { "if-none-match": known } });
+      assert.deepEqual([status, body.length], [304, 0]);
+    }
+    const other = await client.send("GET", `${NAME}/${path}`, { headers: { "if-none-match": '"other"' } });
+    assert.equal(other.status, 200);
   }
   const empty = await client.blob(NAME, "");
   const { status, headers, body } = await client.send("GET", `${NAME}/blobs/${empty.digest}`);

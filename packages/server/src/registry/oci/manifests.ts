@@ -1,5 +1,6 @@
 /** Serves manifests by tag or digest: GET, HEAD, PUT and DELETE. */
 import { isDigest } from "../../blobs/digest.ts";
+import { isKnown } from "../../http/conditional-request.ts";
 import { begin } from "../../http/http-exchange.ts";
 import { readBody } from "../../http/read-body.ts";
 import { type Allowance, MessageTooLargeError } from "../../http/request-memory.ts";
@@ -45,7 +46,7 @@ async function pull(exchange: OciRequest, reference: string, parts: OciParts): P
   const tag = reference === digest ? undefined : reference;
   pulls.record({ repoUid, type: "manifest", digest, tag, method: method === "HEAD" ? "HEAD" : "GET", origin, now: clock.now() });
   const headers = { "docker-content-digest": digest, etag: `"${digest}"`, "content-type": mediaType, "cache-control": "private, no-cache" };
-  if (request.headers["if-none-match"]?.includes(`"${digest}"`)) return answer(exchange, 304, headers);
+  if (isKnown(request, { etags: [headers.etag] })) return answer(exchange, 304, headers);
   begin(response, 200, { ...headers, "content-length": content.length });
   response.end(method === "HEAD" ? "" : content);
 }

@@ -3,11 +3,11 @@ import { createHash } from "node:crypto";
 import { type BlobStore, NoSuchBlob } from "../../../blobs/store.ts";
 import { takesCoding } from "../../../http/accept-encoding.ts";
 import { allowLongBody } from "../../../http/body-time.ts";
+import { isKnown, type Validators } from "../../../http/conditional-request.ts";
 import type { HttpRequest, HttpResponse } from "../../../http/http-exchange.ts";
 import type { StoredFile } from "../feed-files.ts";
 import { type FeedFormat, feedFormats } from "../feed-format.ts";
 import type { Feed, Feeds } from "../feeds.ts";
-import { isKnown, type Validators } from "./conditions.ts";
 import { FEEDS_PATH } from "./feed-path.ts";
 
 export interface FeedExchange {

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import type { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 import type { ReadDb } from "../../../db/store.ts";
-import { isKnown } from "../../../http/send-blob.ts";
+import { isKnown } from "../../../http/conditional-request.ts";
 import { invalidArgument, notFound } from "../../../lib/errors.ts";
 import { answer, answerText, type LibraryParts, type LibraryRequest } from "../../http/library-request.ts";
 import type { Library } from "../../library.ts";
@@ -37,7 +37,7 @@ export async function sendMetadata(
   if (algorithm !== undefined) return answerText(exchange, "text/plain", hashOf(text, algorithm), CACHING);
   const etag = hashOf(text, "sha256");
   const headers = { ...CACHING, etag: `"${etag}"` };
-  if (isKnown(exchange.request, etag)) return answer(exchange, 304, headers);
+  if (isKnown(exchange.request, { etags: [headers.etag] })) return answer(exchange, 304, headers);
   answerText(exchange, "application/xml", text, {
     ...headers,
     "x-checksum-sha1": hashOf(text, "sha1"),

@@ -5,8 +5,9 @@
 import { createInflateRaw } from "node:zlib";
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
 import type { ReadDb } from "../../../db/store.ts";
+import { isKnown } from "../../../http/conditional-request.ts";
 import { begin } from "../../../http/http-exchange.ts";
-import { isKnown, sendBlob } from "../../../http/send-blob.ts";
+import { sendBlob } from "../../../http/send-blob.ts";
 import { notFound } from "../../../lib/errors.ts";
 import { isPythonPreRelease } from "../../../lib/version-order/python.ts";
 import {
@@ -52,7 +53,7 @@ async function sendMetadata(exchange: LibraryRequest, library: Library, path: Fi
   if (place === undefined) throw notFound("Metadata", path.name);
   const headers = { ...CACHING, etag: `"${place.sha256}"`, "content-type": "text/plain; charset=utf-8" };
   const { request, response, method } = exchange;
-  if (isKnown(request, place.sha256)) return answer(exchange, 304, headers);
+  if (isKnown(request, { etags: [headers.etag] })) return answer(exchange, 304, headers);
   if (method === "HEAD") return answer(exchange, 200, { ...headers, "content-length": place.size });
   const bytes = await parts.blobs.read(file.digest, { start: place.start, end: place.end });
   begin(response, 200, { ...headers, "content-length": place.size });
@@ -65,7 +66,7 @@ async function sendProvenance(exchange: LibraryRequest, library: OpenLibrary, pa
   if (whole === undefined) throw notFound("Provenance", path.name);
   const stored = library.isPublicRead ? anonymousProvenance(whole) : whole;
   const headers = { ...REVALIDATED, etag: `"${stored.digest}"` };
-  if (isKnown(exchange.request, stored.digest)) return answer(exchange, 304, headers);
+  if (isKnown(exchange.request, { etags: [headers.etag] })) return answer(exchange, 304, headers);
   answerText(exchange, PROVENANCE_TYPE, stored.body, headers);
 }
 

@@ -2,7 +2,7 @@
 import { pipeline } from "node:stream";
 import { createInflateRaw } from "node:zlib";
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
-import { isKnown } from "../../../http/send-blob.ts";
+import { isKnown } from "../../../http/conditional-request.ts";
 import { notFound } from "../../../lib/errors.ts";
 import { isPythonPreRelease, parsePythonVersion } from "../../../lib/version-order/python.ts";
 import {
@@ -40,7 +40,7 @@ export async function serveProjectJson(exchange: LibraryRequest, { name, version
   const url = filesUrl(exchange, parts);
   const etag = pageTag(project, `json-${PAGE_VERSION}`, url);
   const headers = { ...CACHING, etag: `"${etag}"` };
-  if (isKnown(exchange.request, etag)) return answer(exchange, 304, headers);
+  if (isKnown(exchange.request, { etags: [headers.etag] })) return answer(exchange, 304, headers);
   const all = await readFiles(reader, project);
   const files = version === undefined ? latestOf(all) : filesOf(all, version);
   if (files.length === 0) throw notFound("Version", (version ?? "").slice(0, 200));

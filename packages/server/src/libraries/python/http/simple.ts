@@ -1,6 +1,6 @@
 /** Serves `simple/` and `simple/<project>/`, the index for pip, uv and other installers. */
 import { Ecosystem } from "@holt/api/gen/platform/libraries/v2/artifacts_pb.ts";
-import { isKnown } from "../../../http/send-blob.ts";
+import { isKnown } from "../../../http/conditional-request.ts";
 import { notFound } from "../../../lib/errors.ts";
 import { LibraryRefusal } from "../../http/error.ts";
 import {
@@ -46,7 +46,7 @@ export async function serveProject(exchange: LibraryRequest, name: string, parts
   const url = filesUrl(exchange, parts);
   const etag = pageTag(project, `${format}-${PAGE_VERSION}`, url);
   const headers = { ...CACHING, etag: `"${etag}"` };
-  if (isKnown(exchange.request, etag)) return answer(exchange, 304, headers);
+  if (isKnown(exchange.request, { etags: [headers.etag] })) return answer(exchange, 304, headers);
   const files = await readFiles(reader, project);
   const page = projectPage(project, files, { format, location: { path: FILES, url } });
   await answerParts(exchange, contentType, page, headers);
