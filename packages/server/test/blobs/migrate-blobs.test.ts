@@ -67,7 +67,8 @@ describe("holtd blobs migrate", () => {
     });
   }
 
-  test("a blob with damaged bytes is reported and not copied", async () => {
+  /** Migrates a blob whose file was changed in the folder. */
+  async function migrateChanged(prefix: string, change: (file: string) => Promise<void>) {
     await using folder = await temporaryFolder();
     const shared = { ...s3.env, HOLT_DATA_DIR: folder.path, HOLT_DATABASE_URL: await createMigratedDatabase(), HOLT_GC_INTERVAL: "0" };
     const digest = digestOf(Buffer.from("a layer"));
@@ -77,31 +78,24 @@ describe("holtd blobs migrate", () => {
       await client.blob(NAME, "a layer");
     }
     const [shard = ""] = await readdir(join(folder.path, "blobs", "sha256"));
-    await writeFile(join(folder.path, "blobs", "sha256", shard, digest.slice(7)), "damaged");
-    const settings = { ...shared, HOLT_BLOBS: "s3://blobs/damaged", HOLT_BLOBS_FALLBACK: "folder" };
+    await change(join(folder.path, "blobs", "sha256", shard, digest.slice(7)));
+    const settings = { ...shared, HOLT_BLOBS: `s3://blobs/${prefix}`, HOLT_BLOBS_FALLBACK: "folder" };
     const env = { AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId, AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey };
     const { code, stderr } = await runHoltd(["blobs", "migrate"], { ...settings, ...env });
+    return { code, stderr, digest, isCopied: s3.objects.has(`${prefix}/blobs/sha256/${digest.slice(7)}`) };
+  }
+
+  test("a blob with damaged bytes is reported and not copied", async () => {
+    const { code, stderr, digest, isCopied } = await migrateChanged("damaged", (file) => writeFile(file, "damaged"));
     assert.equal(code, 1);
     assert.match(stderr, new RegExp(`${digest} is damaged`));
-    assert.ok(!s3.objects.has(`damaged/blobs/sha256/${digest.slice(7)}`));
+    assert.equal(isCopied, false);
   });
 
   test("a blob whose file is longer than the blob is copied without the other bytes", async () => {
-    await using folder = await temporaryFolder();
-    const shared = { ...s3.env, HOLT_DATA_DIR: folder.path, HOLT_DATABASE_URL: await createMigratedDatabase(), HOLT_GC_INTERVAL: "0" };
-    const digest = digestOf(Buffer.from("a layer"));
-    {
-      await using server = await startServer({ env: { ...shared, HOLT_BLOBS: "folder" } });
-      using client = createRegistryClient(server.baseUrl, basic("_token", server.token));
-      await client.blob(NAME, "a layer");
-    }
     // An append to the upload while another server commits it leads to this.
-    const [shard = ""] = await readdir(join(folder.path, "blobs", "sha256"));
-    await appendFile(join(folder.path, "blobs", "sha256", shard, digest.slice(7)), "more");
-    const settings = { ...shared, HOLT_BLOBS: "s3://blobs/longer", HOLT_BLOBS_FALLBACK: "folder" };
-    const env = { AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId, AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey };
-    const { code, stderr } = await runHoltd(["blobs", "migrate"], { ...settings, ...env });
+    const { code, stderr, isCopied } = await migrateChanged("longer", (file) => appendFile(file, "more"));
     assert.equal(code, 0, stderr);
-    assert.ok(s3.objects.has(`longer/blobs/sha256/${digest.slice(7)}`));
+    assert.equal(isCopied, true);
   });
 });
