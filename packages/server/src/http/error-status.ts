@@ -1,5 +1,6 @@
-/** The HTTP status of each error code, for REST and for every other protocol over HTTP. */
-import { Code } from "../lib/errors.ts";
+/** The HTTP status of each error, for REST and for every other protocol over HTTP. */
+import { Code, type HoltError } from "../lib/errors.ts";
+import { MessageTooLargeError } from "./request-memory.ts";
 
 /** google/rpc/code.proto, "HTTP Mapping". FAILED_PRECONDITION is 400, because 412 is for conditional requests. */
 const HTTP_STATUS: Readonly<Record<Code, number>> = {
@@ -24,8 +25,10 @@ const HTTP_STATUS: Readonly<Record<Code, number>> = {
 /** The statuses in which a protocol deviates from the table. They stand beside the protocol's error bodies, with the reason. */
 export type StatusOverrides = Readonly<Partial<Record<Code, number>>>;
 
-export function httpStatusOf(code: Code, overrides: StatusOverrides = {}): number {
-  return overrides[code] ?? HTTP_STATUS[code];
+export function httpStatusOf(error: HoltError, overrides: StatusOverrides = {}): number {
+  // 429 would ask the client to send the message again (RFC 9110 §15.5.14).
+  if (error instanceof MessageTooLargeError) return 413;
+  return overrides[error.code] ?? HTTP_STATUS[error.code];
 }
 
 /** Whether the status says that the server is at fault. The response then hides the error's text, and the log has it. */

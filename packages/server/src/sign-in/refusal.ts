@@ -1,6 +1,5 @@
 /** Errors that end a sign-in. Their messages tell the person what to do next, and nothing about which accounts or organizations exist. */
 import { httpStatusOf, isServerFault, type StatusOverrides } from "../http/error-status.ts";
-import { MessageTooLargeError } from "../http/request-memory.ts";
 import { Code, HoltError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 
@@ -27,15 +26,10 @@ const STATUS_OVERRIDES: StatusOverrides = { [Code.ABORTED]: 500 };
 /** Unexpected errors go to the log, and the person learns nothing about them. */
 export function refusalFrom(error: unknown, log: Log): SignInRefusal {
   if (error instanceof SignInRefusal) return error;
-  const status = statusOf(error);
+  const status = error instanceof HoltError ? httpStatusOf(error, STATUS_OVERRIDES) : 500;
   if (error instanceof HoltError && !isServerFault(status)) return new SignInRefusal(status, sentenceOf(error.message));
   log.error({ err: error }, "a sign-in failed");
   return new SignInRefusal(500, "Something went wrong on this server. Try again; if the problem persists, tell its administrator.");
-}
-
-function statusOf(error: unknown): number {
-  if (error instanceof MessageTooLargeError) return 413;
-  return error instanceof HoltError ? httpStatusOf(error.code, STATUS_OVERRIDES) : 500;
 }
 
 /** The message as a sentence, without the name of its code, which is for programs. */

@@ -34,6 +34,7 @@ describeWithWorld("yanked and deleted Python files", (world: World) => {
     assert.deepEqual(await yanked(), [false, false]);
     for (const version of ["3.0", "nonsense"]) assert.equal((await change("yank", version)).status, 404);
     assert.equal((await change("yank", "2.0", `reason=${"x".repeat(501)}`)).status, 400);
+    assert.equal((await change("yank", "2.0", `reason=${"x".repeat(5 * 1024 * 1024)}`)).status, 413);
   });
 
   test("yanking and deleting cause events, but only if something changes", async () => {

@@ -2,7 +2,6 @@
 import { toJson } from "@bufbuild/protobuf";
 import { httpStatusOf } from "../../http/error-status.ts";
 import { type HttpResponse, send } from "../../http/http-exchange.ts";
-import { MessageTooLargeError } from "../../http/request-memory.ts";
 import { Code, type HoltError } from "../../lib/errors.ts";
 import type { VendorProfile } from "../../lib/vendor-profile.ts";
 import { type ErrorContext, errorDetails, typeUrlOf, unknownOperation } from "../status.ts";
@@ -35,7 +34,7 @@ export function answerFromError(error: HoltError, context: ErrorContext): ErrorA
   }));
   const text = JSON.stringify({ code: error.code, message: error.message, details });
   return {
-    status: error instanceof MessageTooLargeError ? 413 : httpStatusOf(error.code),
+    status: httpStatusOf(error),
     text,
     headers: headersOf(error, context.profile),
   };

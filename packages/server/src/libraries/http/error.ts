@@ -39,7 +39,7 @@ function refusalFrom(thrown: unknown, reportFault: (error: unknown) => void): Li
   if (thrown instanceof UnsatisfiableRange) return new LibraryRefusal(416, thrown.message, thrown.headers);
   if (thrown instanceof NoSuchBlob) return new LibraryRefusal(404, "the bytes of this file are lost; publish the same file again");
   const error = thrown instanceof HoltError ? thrown : internal(thrown);
-  const status = httpStatusOf(error.code, STATUS_OVERRIDES);
+  const status = httpStatusOf(error, STATUS_OVERRIDES);
   if (!isServerFault(status)) return new LibraryRefusal(status, error.message, headersOf(error, status));
   reportFault(error.cause ?? error);
   return new LibraryRefusal(500, "internal error");

@@ -2,7 +2,6 @@
 import { DigestMismatch, NoSuchBlob, NoSuchUpload, RangeMismatch } from "../../blobs/store.ts";
 import { httpStatusOf, type StatusOverrides } from "../../http/error-status.ts";
 import { type HttpResponse, send } from "../../http/http-exchange.ts";
-import { MessageTooLargeError } from "../../http/request-memory.ts";
 import { UnsatisfiableRange } from "../../http/send-blob.ts";
 import { Code, HoltError } from "../../lib/errors.ts";
 import { type OciCode, OciError } from "../oci-error.ts";
@@ -64,7 +63,6 @@ const STATUS_OVERRIDES: StatusOverrides = {
 /** @param reportFault receives unexpected errors, whose text the response does not contain */
 export function responseFromError(thrown: unknown, reportFault: (error: unknown) => void): OciErrorResponse {
   if (thrown instanceof OciError) return fromOciError(thrown);
-  if (thrown instanceof MessageTooLargeError) return { code: "SIZE_INVALID", status: 413, message: thrown.message };
   if (thrown instanceof HoltError) return fromHoltError(thrown, reportFault);
   if (thrown instanceof DigestMismatch) return withStatus("DIGEST_INVALID", "the content has another digest");
   if (thrown instanceof NoSuchBlob) return withStatus("BLOB_UNKNOWN", "there is no such blob");
@@ -84,11 +82,12 @@ function fromOciError(error: OciError): OciErrorResponse {
 }
 
 function fromHoltError(error: HoltError, reportFault: (error: unknown) => void): OciErrorResponse {
-  const status = httpStatusOf(error.code, STATUS_OVERRIDES);
+  const status = httpStatusOf(error, STATUS_OVERRIDES);
   if (error.code === Code.INTERNAL) reportFault(error.cause);
   const retryAfter = error.details.retryAfterSeconds ?? (status === 503 ? 1 : undefined);
   const headers = retryAfter === undefined ? {} : { "retry-after": String(retryAfter) };
-  return { code: OCI_CODE.get(error.code) ?? "UNKNOWN", status, message: error.message, headers };
+  const code = status === 413 ? "SIZE_INVALID" : (OCI_CODE.get(error.code) ?? "UNKNOWN");
+  return { code, status, message: error.message, headers };
 }
 
 function withStatus(code: OciCode | "UNKNOWN", message: string, detail?: unknown): OciErrorResponse {

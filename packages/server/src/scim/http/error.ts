@@ -1,7 +1,6 @@
 /** Turns errors into SCIM responses, in the envelope of RFC 7644 §3.12. */
 import { httpStatusOf, isServerFault, type StatusOverrides } from "../../http/error-status.ts";
 import { type HttpResponse, send } from "../../http/http-exchange.ts";
-import { MessageTooLargeError } from "../../http/request-memory.ts";
 import { Code, HoltError, internal } from "../../lib/errors.ts";
 import type { Json } from "../schema.ts";
 import { ScimError } from "../scim-error.ts";
@@ -39,9 +38,8 @@ interface ScimErrorResponse {
 
 function responseFromError(thrown: unknown, reportFault: (error: unknown) => void): ScimErrorResponse {
   if (thrown instanceof ScimError) return { status: thrown.status, scimType: thrown.scimType, detail: thrown.message };
-  if (thrown instanceof MessageTooLargeError) return { status: 413, detail: thrown.message };
   const error = thrown instanceof HoltError ? thrown : internal(thrown);
-  const status = httpStatusOf(error.code, STATUS_OVERRIDES);
+  const status = httpStatusOf(error, STATUS_OVERRIDES);
   if (!isServerFault(status)) return { status, detail: error.message, headers: headersOf(status, error) };
   reportFault(error.cause ?? error);
   return { status: 500, detail: "internal error" };
