@@ -1,4 +1,4 @@
-/** What a backup has written to a folder survives a loss of power. */
+/** A backup in a folder survives a loss of power. */
 import assert from "node:assert/strict";
 import fs from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";

@@ -1,7 +1,5 @@
-/** The time that an archive records. Its names sort by it, so it never goes back, also not where the clock of the server does. */
+/** The time that an archive records. Its names sort by it, so it never goes back, even if the clock of the server does. */
 import type { Clock } from "../../lib/clock.ts";
-import type { BackupTarget } from "../target.ts";
-import { listBases, listSegments } from "./archive-form.ts";
 
 export class ArchiveTime {
   readonly #clock: Clock;
@@ -17,9 +15,8 @@ export class ArchiveTime {
     return this.#latest;
   }
 
-  /** Continues behind all times of the archive: an earlier server may have had a clock that was ahead. */
-  async continueBehind(target: BackupTarget): Promise<void> {
-    const [segments, bases] = await Promise.all([listSegments(target), listBases(target)]);
-    for (const { time } of [...segments, ...bases]) this.#latest = Math.max(this.#latest, time + 1);
+  /** Continues behind what the archive has: an earlier server may have had a clock that was ahead. */
+  continueBehind(archived: Iterable<{ readonly time: number }>): void {
+    for (const { time } of archived) this.#latest = Math.max(this.#latest, time + 1);
   }
 }

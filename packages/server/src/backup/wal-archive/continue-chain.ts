@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { WalControl } from "../../db/wal-control.ts";
 import { endedAt, hasPosition, logsBetween, readWalHeader, type WalHeader, type WalPosition } from "../../db/wal-file.ts";
 import type { BackupTarget } from "../target.ts";
-import { DamagedSegment, listSegments, readSegment, type Segment } from "./archive-form.ts";
+import { DamagedSegment, readSegment, type Segment, type SegmentName } from "./archive-form.ts";
 
 /** The last frame of a log, all of which was read. */
 export interface ChainEnd extends WalPosition {
@@ -48,13 +48,16 @@ export interface Resumption {
   readonly rest: Segment | undefined;
 }
 
-/** Undefined if frames may be missing in between, so that the archive needs a new base. */
+/**
+ * Undefined if frames may be missing in between, so that the archive needs a new base.
+ * @param last segment of the archive
+ */
 export async function findResumption(
+  last: SegmentName | undefined,
   { target, dataDir, wal }: { readonly target: BackupTarget; readonly dataDir: string; readonly wal: Pick<WalControl, "mark"> },
   file: FileHandle,
 ): Promise<Resumption | undefined> {
   const header = await readWalHeader(file);
-  const last = (await listSegments(target)).at(-1);
   if (header === undefined || last === undefined) return undefined;
   const segment = await readSegment(target, last).catch((error: unknown) => {
     if (error instanceof DamagedSegment) return undefined;

@@ -12,7 +12,7 @@ import { Loop } from "../../jobs/loop.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import type { BackupTarget } from "../target.ts";
-import { BASES, CHAINS, listBases, type Segment, writeSegment } from "./archive-form.ts";
+import { BASES, CHAINS, listBases, listSegments, type Segment, writeSegment } from "./archive-form.ts";
 import { ArchiveTime } from "./archive-time.ts";
 import { pinState, writeBase } from "./base-snapshot.ts";
 import { type ChainEnd, findResumption, recordNextLog } from "./continue-chain.ts";
@@ -152,11 +152,11 @@ export class WalArchiver implements AsyncDisposable {
   async #findChain(): Promise<Chain> {
     const { target, clock } = this.#options;
     for (const folder of [CHAINS, BASES]) await target.removeLeftovers(folder);
-    await this.#time.continueBehind(target);
-    const found = await findResumption(this.#options, this.#file);
+    const [segments, bases] = await Promise.all([listSegments(target), listBases(target)]);
+    this.#time.continueBehind([...segments, ...bases]);
+    const found = await findResumption(segments.at(-1), this.#options, this.#file);
     if (found === undefined) return this.#newChain();
     const { chain: name, number, time, position, header, rest } = found;
-    const bases = await listBases(target);
     const baseTime = bases.findLast((base) => base.chain === name)?.time;
     const reader = new WalReader(this.#file, this.#time, { header, position });
     return { name, reader, begunAt: clock.now().getTime(), number: number + 1, time, rest, baseTime };
