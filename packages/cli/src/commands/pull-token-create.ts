@@ -1,5 +1,4 @@
 /** holt pull-token create: a user name and a password for machines, with the commands that use them. */
-
 import { createPullToken, type PullToken, pathOfGroup } from "../access/pull-tokens.ts";
 import { chosen } from "../command/chosen.ts";
 import type { Verb } from "../command/verb.ts";

@@ -15,7 +15,7 @@ import { createSignIn } from "./sign-in.ts";
 import { createStartLimit } from "./start-limit.ts";
 import { createUpstreams } from "./upstream.ts";
 
-/** Sign-ins that began within a quarter of an hour on this server; each usually takes about a kilobyte, and at most 40 with a long address. */
+/** Sign-ins that began within a quarter of an hour on this server. Most take about a kilobyte; one with a long address takes up to 40. */
 const MAX_SIGN_INS = 60_000;
 /** Wrong device codes within a minute. */
 const MAX_GUESSES = 300;

@@ -1,4 +1,4 @@
-/** What the audit log records, and what an entry contains. */
+/** The events that have an entry in the audit log, and the fields of each entry. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AuditService } from "@holt/api/gen/holt/v1/audit_pb.ts";

@@ -85,7 +85,7 @@ function* joinAliases(assessments: Assessments): Generator<undefined> {
   }
 }
 
-/** What is moved may have aliases of its own, so the list grows while it is read. */
+/** Moved assessments may have aliases of their own, so the list grows while it is read. */
 function moveAliases(assessments: Assessments, id: string, list: NamedAssessment[]): void {
   for (const { advisory } of list) {
     for (const alias of [advisory.advisoryId, ...advisory.aliases]) {
